@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "refit/result.hpp"
+
+namespace refit::io {
+
+/// Reads a whole file. Errors: kIo naming the file and why; kInvalidInput for one above `most_bytes`.
+[[nodiscard]] Result<std::string> read_text(const std::filesystem::path& file, std::size_t most_bytes = 64U << 20U);
+
+/// Parses JSON. `origin` names the source in messages.
+/// Errors: kInvalidInput with line and column; nesting above 64 levels is refused.
+[[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text, const std::string& origin);
+
+/// Reads and parses a JSON file.
+[[nodiscard]] Result<nlohmann::json> read_json(const std::filesystem::path& file);
+
+/// Writes `text` beside `file` and renames it there: the file is whole, or untouched. Errors: kIo.
+[[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, std::string_view text);
+
+}  // namespace refit::io

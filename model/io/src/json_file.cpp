@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/io/json_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+namespace refit::io {
+namespace {
+
+constexpr int kDeepest = 64;
+
+/// "line 3, column 7" of a byte offset.
+std::string position_of(std::string_view text, std::size_t offset) {
+    const auto head = text.substr(0, std::min(offset, text.size()));
+    const auto line = 1 + std::count(head.begin(), head.end(), '\n');
+    const auto start = head.rfind('\n');
+    const auto column = head.size() - (start == std::string_view::npos ? 0 : start + 1);
+    return std::to_string(line) + ":" + std::to_string(std::max<std::size_t>(column, 1));
+}
+
+/// Depth of brackets outside strings; the parser recurses once a level.
+bool is_too_deep(std::string_view text) {
+    int depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (in_string) {
+            i += c == '\\' ? 1 : 0;
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > kDeepest) {
+                return true;
+            }
+        } else if (c == '}' || c == ']') {
+            --depth;
+        }
+    }
+    return false;
+}
+
+std::string reason() { return std::strerror(errno); }
+
+}  // namespace
+
+Result<std::string> read_text(const std::filesystem::path& file, std::size_t most_bytes) {
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error)) {
+        return fail(ErrorCode::kIo, "unreadable", "this is a folder, not a file", file.string());
+    }
+    std::ifstream stream{file, std::ios::binary};
+    if (!stream) {
+        return fail(ErrorCode::kIo, "unreadable", "cannot be opened: " + reason(), file.string());
+    }
+    const auto size = std::filesystem::file_size(file, error);
+    if (!error && size > most_bytes) {
+        return fail(ErrorCode::kInvalidInput,
+                    "too-large",
+                    "the file has " + std::to_string(size) + " bytes; at most " + std::to_string(most_bytes) + " are read",
+                    file.string());
+    }
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (stream.bad()) {
+        return fail(ErrorCode::kIo, "unreadable", "cannot be read: " + reason(), file.string());
+    }
+    return std::move(text).str();
+}
+
+Result<nlohmann::json> parse_json(std::string_view text, const std::string& origin) {
+    if (is_too_deep(text)) {
+        return fail(ErrorCode::kInvalidInput, "json-depth", "JSON nests deeper than 64 levels", origin);
+    }
+    try {
+        return nlohmann::json::parse(text);
+    } catch (const nlohmann::json::parse_error& error) {
+        const bool is_truncated = error.byte > text.size();
+        return fail(ErrorCode::kInvalidInput,
+                    "json-syntax",
+                    is_truncated ? "the JSON ends too early; the file looks truncated" : "this is not valid JSON",
+                    origin + ":" + position_of(text, error.byte == 0 ? 0 : error.byte - 1));
+    } catch (const nlohmann::json::out_of_range&) {
+        return fail(ErrorCode::kInvalidInput, "json-number", "a number in the JSON is out of range", origin);
+    }
+}
+
+Result<nlohmann::json> read_json(const std::filesystem::path& file) {
+    auto text = read_text(file);
+    if (!text) {
+        return Failure{std::move(text.error())};
+    }
+    return parse_json(*text, file.string());
+}
+
+Result<bool> write_whole(const std::filesystem::path& file, std::string_view text) {
+    auto partial = file;
+    partial += ".partial";
+    {
+        std::ofstream stream{partial, std::ios::binary | std::ios::trunc};
+        stream << text;
+        stream.flush();
+        if (!stream) {
+            std::error_code ignored;
+            std::filesystem::remove(partial, ignored);
+            return fail(ErrorCode::kIo, "unwritable", "cannot be written: " + reason(), file.string());
+        }
+    }
+    std::error_code error;
+    std::filesystem::rename(partial, file, error);
+    if (error) {
+        std::filesystem::remove(partial, error);
+        return fail(ErrorCode::kIo, "unwritable", "cannot be replaced", file.string());
+    }
+    return true;
+}
+
+}  // namespace refit::io

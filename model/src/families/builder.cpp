@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder.hpp"
+
+#include <numeric>
+
+namespace refit::families {
+
+Layers layer_range(std::uint64_t first, std::uint64_t last) {
+    Layers layers(static_cast<std::size_t>(last > first ? last - first : 0));
+    std::iota(layers.begin(), layers.end(), static_cast<std::uint32_t>(first));
+    return layers;
+}
+
+void Builder::enter(std::string prefix, Layers layers, ModelPart part) {
+    prefix_ = std::move(prefix);
+    layers_ = std::move(layers);
+    part_ = part;
+    on_last_stage_ = false;
+}
+
+void Builder::enter_outside(std::string prefix, bool on_last_stage, ModelPart part) {
+    enter(std::move(prefix), {}, part);
+    on_last_stage_ = on_last_stage;
+}
+
+ParameterClass& Builder::add(std::string name, Shape shape, Sharding sharding) {
+    ParameterClass entry;
+    entry.name = prefix_ + std::move(name);
+    entry.shape = std::move(shape);
+    entry.part = part_;
+    entry.sharding = sharding;
+    entry.layers = layers_;
+    entry.on_last_stage = on_last_stage_;
+    return classes_.emplace_back(std::move(entry));
+}
+
+ParameterClass& Builder::replicated(std::string name, Shape shape) {
+    return add(std::move(name), std::move(shape), Sharding::kReplicated);
+}
+
+ParameterClass& Builder::vocabulary(std::string name, Shape shape) {
+    auto& entry = add(std::move(name), std::move(shape), Sharding::kVocabulary);
+    entry.units_name = "vocabulary rows";
+    return entry;
+}
+
+ParameterClass& Builder::column(std::string name, Shape shape, std::uint64_t units, std::string units_name) {
+    auto& entry = add(std::move(name), std::move(shape), Sharding::kColumn);
+    entry.units = units == 0 ? entry.shape.front() : units;
+    entry.units_name = std::move(units_name);
+    return entry;
+}
+
+ParameterClass& Builder::row(std::string name, Shape shape, std::uint64_t units, std::string units_name) {
+    auto& entry = add(std::move(name), std::move(shape), Sharding::kRow);
+    entry.units = units == 0 ? entry.shape.at(1) : units;
+    entry.units_name = std::move(units_name);
+    return entry;
+}
+
+ParameterClass& Builder::segmented(std::string name, Shape shape, Shape segments, std::uint64_t units,
+                                   std::string units_name) {
+    auto& entry = column(std::move(name), std::move(shape), units, std::move(units_name));
+    entry.segments = std::move(segments);
+    return entry;
+}
+
+void Builder::attention_projections(std::string prefix, const AttentionHeads& heads, std::uint64_t hidden) {
+    const auto project = [&](const char* name, Sharding sharding, std::uint64_t count, std::uint64_t rows) -> auto& {
+        auto& entry = add(prefix + name, {count * rows, hidden}, sharding);
+        entry.heads = heads;
+        entry.units = count;
+        entry.units_name = sharding == Sharding::kQuery ? "attention heads" : "KV heads";
+        entry.task = ExportTask::kFusedMember;
+        return entry;
+    };
+    project("q_proj.weight", Sharding::kQuery, heads.query, heads.rows_per_query_head).task = ExportTask::kFusedLeader;
+    project("k_proj.weight", Sharding::kKey, heads.key_value, heads.rows_per_key_value_head);
+    project("v_proj.weight", Sharding::kValue, heads.key_value, heads.rows_per_key_value_head);
+}
+
+void Builder::mlp(std::string prefix, std::uint64_t hidden, std::uint64_t width, bool gated, bool is_ffn) {
+    const std::string units = is_ffn ? "MLP width" : "shared expert width";
+    if (gated) {
+        auto& gate = column(prefix + "gate_proj.weight", {width, hidden}, width, units);
+        gate.is_ffn = is_ffn;
+        gate.task = ExportTask::kFusedLeader;
+    }
+    auto& up = column(prefix + "up_proj.weight", {width, hidden}, width, units);
+    up.is_ffn = is_ffn;
+    up.task = gated ? ExportTask::kFusedMember : ExportTask::kOwn;
+    row(prefix + "down_proj.weight", {hidden, width}, width, units).is_ffn = is_ffn;
+}
+
+void Builder::experts(std::string prefix, const ExpertNames& names, std::uint64_t count, std::uint64_t hidden,
+                      std::uint64_t width) {
+    const auto mark = [&](ParameterClass& entry, ExportTask task) {
+        entry.is_ffn = true;
+        entry.experts = static_cast<std::uint32_t>(count);
+        entry.task = task;
+    };
+    const bool gated = !names.gate.empty();
+    prefix += "{expert}.";
+    if (gated) {
+        mark(column(prefix + names.gate, {width, hidden}, width, "expert width"), ExportTask::kFusedLeader);
+    }
+    mark(column(prefix + names.up, {width, hidden}, width, "expert width"),
+         gated ? ExportTask::kFusedMember : ExportTask::kOwn);
+    mark(row(prefix + names.down, {hidden, width}, width, "expert width"), ExportTask::kOwn);
+}
+
+}  // namespace refit::families
