@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "refit/strong_id.hpp"
+#include "refit/system.hpp"
+
+namespace refit {
+
+/// How ranks are laid onto NVLink domains.
+struct Placement {
+    std::uint32_t train_gpus_per_domain = 1;     ///< Used of each trainer domain. Range: 1 to the domain's size.
+    std::uint32_t generate_gpus_per_domain = 1;  ///< Used of each generator domain.
+    bool generation_starts_new_domain = true;    ///< Else the generators go on where the trainers end.
+    bool operator==(const Placement&) const = default;
+};
+
+/// GPUs of a domain that jobs use unless told otherwise: the largest multiple of 16 that fits, or all of a domain
+/// below 16. The published GB200 timings fit with 64 of 72, not with 72 (docs/fidelity.md).
+[[nodiscard]] std::uint32_t usual_gpus_per_domain(const System& system) noexcept;
+
+/// The ranks of a job on their GPUs: trainers 0 to train_gpus - 1, then generators, one rank a GPU, one NIC set a GPU.
+/// Invariant: generators share no domain with trainers where the systems differ.
+class Cluster {
+public:
+    /// Pre: GPU counts and the placement's counts are positive.
+    Cluster(System train, System generate, std::uint32_t train_gpus, std::uint32_t generate_gpus, Placement placement);
+
+    [[nodiscard]] std::uint32_t train_gpus() const noexcept { return train_gpus_; }
+    [[nodiscard]] std::uint32_t generate_gpus() const noexcept { return generate_gpus_; }
+    [[nodiscard]] std::uint32_t gpus() const noexcept { return train_gpus_ + generate_gpus_; }
+    [[nodiscard]] const System& train_system() const noexcept { return train_; }
+    [[nodiscard]] const System& generate_system() const noexcept { return generate_; }
+    [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
+    [[nodiscard]] RankId trainer(std::uint32_t index) const noexcept { return RankId{index}; }
+    [[nodiscard]] RankId generator(std::uint32_t index) const noexcept { return RankId{train_gpus_ + index}; }
+    [[nodiscard]] bool is_trainer(RankId rank) const noexcept { return rank.index() < train_gpus_; }
+    [[nodiscard]] const System& system_of(RankId rank) const noexcept { return is_trainer(rank) ? train_ : generate_; }
+    [[nodiscard]] DomainId domain_of(RankId rank) const noexcept;
+    [[nodiscard]] std::uint32_t domains() const noexcept;
+
+private:
+    System train_;
+    System generate_;
+    std::uint32_t train_gpus_;
+    std::uint32_t generate_gpus_;
+    Placement placement_;
+    bool is_split_;  ///< Generators begin on a domain of their own.
+    std::uint32_t first_generate_domain_;
+};
+
+}  // namespace refit

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "refit/result.hpp"
+
+namespace refit {
+
+/// A layout as it is written: "tp4.pp16:3:2.ep16@256". Axes that are not named are absent.
+struct LayoutText {
+    std::optional<std::uint32_t> tp, cp, pp, dp, ep, etp, gpus, first_stage_layers, last_stage_layers;
+    bool operator==(const LayoutText&) const = default;
+};
+
+/// Errors: kInvalidInput for an unknown axis (the nearest is named), a missing, zero or too large number, an axis
+/// named twice, or anything else than AXIS NUMBER joined by dots.
+[[nodiscard]] Result<LayoutText> parse_layout(std::string_view text);
+
+/// Megatron's parallel layout. Rank order: tp, cp, dp, pp, fastest first, where EP is folded into CP and DP:
+/// expert ranks run etp, ep, edp, pp.
+/// Invariant: tp·cp·dp·pp == etp·ep·edp·pp == gpus.
+/// Source: Megatron-Core parallel_state.py, order "tp-cp-ep-dp-pp".
+struct TrainLayout {
+    std::uint32_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1, dp = 1, edp = 1, gpus = 1;
+    std::vector<std::uint32_t> stage_layers;  ///< Layers of each pipeline stage, first to last.
+
+    [[nodiscard]] std::uint32_t ranks_per_stage() const noexcept { return gpus / pp; }
+    bool operator==(const TrainLayout&) const = default;
+};
+
+/// vLLM's parallel layout: `dp` engines of tp·pp ranks; tp fastest, then pp, then dp.
+/// `ep` 1: experts are cut by tp. Else each rank holds whole experts, spread over `ep` consecutive ranks.
+/// Invariant: tp·pp·dp == gpus.
+struct GenerateLayout {
+    std::uint32_t tp = 1, pp = 1, dp = 1, ep = 1, gpus = 1;
+    bool operator==(const GenerateLayout&) const = default;
+};
+
+/// Layers of each stage: as asked where first or last are given, else Megatron's even split where `layers` divide,
+/// else the most even one: the first stage is not the largest.
+/// Errors: kInfeasible where a stage would have no layer, or what is left does not divide over the stages left.
+[[nodiscard]] Result<std::vector<std::uint32_t>> split_layers(std::uint32_t layers, const LayoutText& text);
+
+/// "61 layers as 3 + 14x4 + 2".
+[[nodiscard]] std::string describe_split(const std::vector<std::uint32_t>& stage_layers);
+
+/// The shortest text that parses to this layout, without the GPU count: "tp4.pp8.ep16".
+[[nodiscard]] std::string to_text(const TrainLayout& layout);
+[[nodiscard]] std::string to_text(const GenerateLayout& layout);
+
+/// "TP4 x PP8 x EP16", without axes of size one.
+[[nodiscard]] std::string describe(const TrainLayout& layout);
+[[nodiscard]] std::string describe(const GenerateLayout& layout);
+
+}  // namespace refit

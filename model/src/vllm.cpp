@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/vllm.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cuts.hpp"
+
+namespace refit::vllm {
+namespace {
+
+constexpr std::uint64_t kVocabularyMultiple = 64;
+
+/// Boxes of tensor-parallel rank `coordinate`; `first` is the axis of the tensor's own dim 0.
+std::vector<Box> boxes_of(const ParameterClass& parameter, const Box& whole, std::size_t first, std::uint32_t tp,
+                          std::uint32_t coordinate) {
+    switch (parameter.sharding) {
+        case Sharding::kReplicated:
+            break;
+        case Sharding::kVocabulary: {
+            const auto part = padded_part(parameter.shape[0], kVocabularyMultiple, tp, coordinate);
+            return part.length() == 0 ? std::vector<Box>{} : std::vector{whole.with(first, part)};
+        }
+        case Sharding::kColumn:
+            if (!parameter.segments.empty()) {
+                return segment_parts(whole, first, parameter.segments, tp, coordinate);
+            }
+            [[fallthrough]];
+        case Sharding::kQuery:
+        case Sharding::kKey:
+        case Sharding::kValue:
+            return {whole.with(first, equal_part(parameter.shape[0], tp, coordinate))};
+        case Sharding::kRow:
+            return {whole.with(first + 1, equal_part(parameter.shape[1], tp, coordinate))};
+    }
+    return {whole};
+}
+
+/// Parts into which tp cuts the tensor: all of tp, or the KV heads where there are fewer.
+std::uint32_t ways_of(const ParameterClass& parameter, std::uint32_t tp) {
+    switch (parameter.sharding) {
+        case Sharding::kReplicated:
+            return 1;
+        case Sharding::kKey:
+        case Sharding::kValue:
+            return static_cast<std::uint32_t>(std::min<std::uint64_t>(tp, parameter.heads.key_value));
+        default:
+            return tp;
+    }
+}
+
+/// Calls `visit(rank, tensor-parallel coordinate)` for the ranks of `stage` in every engine, in ascending order.
+template <class Visit>
+void for_each_rank(const GenerateLayout& layout, std::uint32_t stage, Visit&& visit) {
+    for (std::uint32_t dp = 0; dp < layout.dp; ++dp) {
+        for (std::uint32_t tp = 0; tp < layout.tp; ++tp) {
+            visit((dp * layout.pp + stage) * layout.tp + tp, tp);
+        }
+    }
+}
+
+void drop_empty(std::vector<Shard>& shards) {
+    std::erase_if(shards, [](const Shard& shard) { return shard.boxes.empty(); });
+}
+
+Distribution cut_by_tp(const ParameterClass& parameter, const GenerateLayout& layout, std::uint32_t stage) {
+    const auto shape = logical_shape(parameter);
+    const auto whole = Box::whole(shape);
+    const auto ways = ways_of(parameter, layout.tp);
+    std::vector<Shard> shards;
+    for (std::uint32_t part = 0; part < ways; ++part) {
+        shards.push_back({boxes_of(parameter, whole, parameter.is_expert() ? 1 : 0, ways, part), {}});
+    }
+    for_each_rank(layout, stage, [&](std::uint32_t rank, std::uint32_t tp) {
+        shards[tp / (layout.tp / ways)].members.push_back(rank);
+    });
+    drop_empty(shards);
+    return {shape, std::move(shards)};
+}
+
+/// vLLM's linear placement: the first `experts % ep` ranks hold one expert more.
+Distribution whole_experts(const ParameterClass& parameter, const GenerateLayout& layout, std::uint32_t stage) {
+    const auto shape = logical_shape(parameter);
+    const auto whole = Box::whole(shape);
+    const std::uint64_t base = parameter.experts / layout.ep;
+    const std::uint64_t extra = parameter.experts % layout.ep;
+    std::vector<Shard> shards;
+    for (std::uint64_t ep = 0; ep < layout.ep; ++ep) {
+        const auto begin = ep * base + std::min(ep, extra);
+        shards.push_back({{whole.with(0, {begin, begin + base + (ep < extra ? 1 : 0)})}, {}});
+    }
+    for_each_rank(layout, stage, [&](std::uint32_t rank, std::uint32_t tp) {
+        shards[layout.pp == 1 ? rank % layout.ep : tp].members.push_back(rank);
+    });
+    return {shape, std::move(shards)};
+}
+
+}  // namespace
+
+std::uint32_t stage_of_layer(std::uint32_t layer, std::uint32_t layers, const GenerateLayout& layout) {
+    const auto base = layers / layout.pp;
+    const auto remainder = layers % layout.pp;
+    std::uint32_t end = 0;
+    for (std::uint32_t stage = 0; stage < layout.pp; ++stage) {
+        const bool has_more = remainder > 0 && stage + 1 < layout.pp && stage + 1 + remainder >= layout.pp;
+        end += base + (has_more ? 1 : 0);
+        if (layer < end) {
+            return stage;
+        }
+    }
+    return layout.pp - 1;
+}
+
+Distribution distribution(const ParameterClass& parameter, const GenerateLayout& layout, std::uint32_t stage) {
+    const bool has_whole_experts = parameter.is_expert() && layout.ep > 1;
+    return has_whole_experts ? whole_experts(parameter, layout, stage) : cut_by_tp(parameter, layout, stage);
+}
+
+}  // namespace refit::vllm

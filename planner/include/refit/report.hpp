@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "refit/bound.hpp"
+#include "refit/plan.hpp"
+#include "refit/result.hpp"
+#include "refit/scenario.hpp"
+#include "refit/units.hpp"
+
+namespace refit {
+
+/// Where a report's times come from.
+enum class ReportKind : std::uint8_t { kEstimate };
+
+[[nodiscard]] std::string_view name_of(ReportKind kind) noexcept;
+
+/// A part of the refit's time with the formula that gives it.
+struct Term {
+    std::string name;        ///< "broadcast".
+    std::string phase;       ///< Phase it belongs to: "gather", "broadcast", "bulk" …
+    Seconds seconds;
+    std::string formula;     ///< With values: "1.342 TB / 311 GB/s".
+    std::vector<std::string> constants;  ///< Names of the engine constants in it.
+    bool is_hidden = false;  ///< Runs beside longer work and adds nothing.
+    bool operator==(const Term&) const = default;
+};
+
+/// A stretch of the refit, in order. Those that are not hidden sum to the total.
+struct Phase {
+    std::string name;
+    Seconds seconds;
+    bool is_hidden = false;
+    bool operator==(const Phase&) const = default;
+};
+
+/// The resource that is busy for the largest share of the time.
+struct Bottleneck {
+    std::string resource;  ///< "nic-out", "nic-in", "nvlink", "collective-calls", "loading", "device-copies", "fixed".
+    std::string where;     ///< "trainer rank 17".
+    double share = 0.0;    ///< Of the refit's time. Range: 0 to 1.
+    bool operator==(const Bottleneck&) const = default;
+};
+
+/// A publicly reported time of the same refit.
+struct PublishedTime {
+    std::string id;
+    std::optional<Seconds> seconds;
+    std::optional<Seconds> low;   ///< Published spread, over all records of the same configuration.
+    std::optional<Seconds> high;
+    double error = 0.0;           ///< Of the prediction: 0 inside the spread, else relative to its nearer end.
+    std::vector<std::string> inferred;  ///< Fields that were derived, not published.
+    bool operator==(const PublishedTime&) const = default;
+};
+
+/// Extra memory that a refit needs on one GPU, at its worst moment.
+struct PeakBytes {
+    Bytes train;
+    Bytes generation;
+    bool operator==(const PeakBytes&) const = default;
+};
+
+/// What one method would do, or why it cannot run.
+/// Invariant: `refused` is not empty and no time is given, or the other way round.
+struct MethodReport {
+    Method method = Method::kGatherBroadcast;
+    ReportKind kind = ReportKind::kEstimate;
+    bool is_calibrated = false;  ///< An engine implements it and published times determine its costs.
+    Seconds seconds;             ///< From the call until the last receiver is ready.
+    Seconds low;
+    Seconds high;
+    Seconds transfer;            ///< The transfers alone on their links.
+    Bytes logical;
+    Bytes network;
+    Bytes nvlink;
+    Bytes nic_per_trainer;       ///< Mean of what a trainer's NICs send.
+    PeakBytes peak;
+    Bottleneck bottleneck;
+    std::vector<Phase> phases;
+    std::vector<Term> terms;
+    std::optional<PublishedTime> published;
+    Faults refused;
+};
+
+/// The ratio of two methods' times.
+struct Speedup {
+    Method of = Method::kHybrid;
+    Method over = Method::kGatherBroadcast;
+    double ratio = 1.0;
+    double low = 1.0;
+    double high = 1.0;
+};
+
+/// A change of one setting and what it would do to the hybrid refit.
+struct Trial {
+    Suggestion change;
+    Seconds before;
+    Seconds after;
+    std::int64_t extra_bytes = 0;  ///< Change of peak memory on a generation GPU.
+};
+
+/// What the refit is worth within a training step.
+struct StepWorth {
+    Seconds step;               ///< Length of a step that refits by gather-broadcast.
+    double refit_share = 0.0;   ///< Of it, by gather-broadcast.
+    double speedup_at_most = 1.0;  ///< Of the step, by going over to hybrid, if nothing hides the refit.
+};
+
+/// A number the prediction rests on.
+struct Assumption {
+    std::string name;
+    double value = 0.0;
+    std::string unit;
+    double low = 0.0;
+    double high = 0.0;
+    std::string source;
+    std::string kind;  ///< "measured", "vendor", "fitted", "assumed" or "inferred".
+    std::vector<std::string> identified_by;
+};
+
+/// Methods side by side for one scenario.
+struct Report {
+    std::vector<MethodReport> methods;
+    Bound bound;            ///< At the rates that software reaches.
+    Bound line_rate_bound;  ///< At line rate.
+    double bulk_fraction = 0.0;      ///< Of the bytes, by the scenario's coverage.
+    double ffn_fraction = 0.0;       ///< Of the bytes, by meaning.
+    std::optional<Speedup> speedup;  ///< Where both methods run.
+    std::vector<Trial> trials;
+    std::vector<StepWorth> steps;
+    std::vector<Assumption> assumptions;
+
+    [[nodiscard]] const MethodReport* find(Method method) const noexcept;
+};
+
+}  // namespace refit

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "refit/cluster.hpp"
+
+namespace refit {
+
+/// The members of a group by domain, in the order in which its ring meets them: the root's domain first.
+[[nodiscard]] inline std::vector<std::vector<RankId>> split_by_domain(const Cluster& cluster,
+                                                                      const std::vector<RankId>& group) {
+    std::vector<std::vector<RankId>> domains;
+    for (const auto rank : group) {
+        const auto domain = cluster.domain_of(rank);
+        // Nearly always the latest one; a ring that returns to a domain finds it again further back.
+        const auto found = std::find_if(domains.rbegin(), domains.rend(), [&](const auto& members) {
+            return cluster.domain_of(members.front()) == domain;
+        });
+        (found == domains.rend() ? domains.emplace_back() : *found).push_back(rank);
+    }
+    return domains;
+}
+
+[[nodiscard]] inline std::size_t fewest_members(const std::vector<std::vector<RankId>>& domains) {
+    return std::ranges::min_element(domains, {}, &std::vector<RankId>::size)->size();
+}
+
+}  // namespace refit

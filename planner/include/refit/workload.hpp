@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "refit/distribution.hpp"
+#include "refit/parameter.hpp"
+#include "refit/scenario.hpp"
+
+namespace refit {
+
+/// The layers of a class that go from one trainer stage to one generator stage.
+struct WorkloadSlice {
+    std::uint32_t train_stage;
+    std::uint32_t generate_stage;
+    std::uint32_t layers;  ///< Layers, hence logical tensors; 1 for a parameter outside the layers.
+    bool operator==(const WorkloadSlice&) const = default;
+};
+
+/// A parameter class with who holds it before and who wants it after.
+struct WorkloadClass {
+    ParameterClass parameter;
+    Distribution source;                     ///< Members are numbered within a trainer stage.
+    std::vector<Distribution> destinations;  ///< By generator stage; members are numbered over all generators.
+    std::vector<WorkloadSlice> slices;
+
+    /// Bytes of one element.
+    [[nodiscard]] std::uint64_t element_bytes() const noexcept { return size_of(parameter.dtype); }
+    /// Logical tensors: layers, or one.
+    [[nodiscard]] std::uint64_t logical_tensors() const noexcept;
+};
+
+/// Who holds which box of every parameter that a refit moves, before and after, by classes.
+class Workload {
+public:
+    /// Cost: in classes and ranks, not in tensors.
+    [[nodiscard]] static Workload make(const Scenario& scenario);
+
+    [[nodiscard]] std::span<const WorkloadClass> classes() const noexcept { return classes_; }
+    /// Bytes that each generator holds after the refit, by its index.
+    [[nodiscard]] std::span<const std::uint64_t> generator_bytes() const noexcept { return generator_bytes_; }
+    /// Sum of all destination boxes.
+    [[nodiscard]] Bytes delivered_bytes() const;
+    /// Every parameter once.
+    [[nodiscard]] Bytes payload_bytes() const;
+
+private:
+    Workload(std::vector<WorkloadClass> classes, std::vector<std::uint64_t> generator_bytes);
+
+    std::vector<WorkloadClass> classes_;
+    std::vector<std::uint64_t> generator_bytes_;
+};
+
+}  // namespace refit

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/traffic.hpp"
+
+#include <algorithm>
+
+#include "refit/ring.hpp"
+
+namespace refit {
+namespace {
+
+/// Part `index` of `count` nearly equal parts of `bytes`, which sum to it.
+std::uint64_t share(std::uint64_t bytes, std::uint64_t count, std::uint64_t index) {
+    return bytes / count + (index < bytes % count ? 1 : 0);
+}
+
+}  // namespace
+
+std::uint64_t Traffic::network_bytes() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto& port : ports_) {
+        sum += port.nic_out;
+    }
+    return sum;
+}
+
+std::uint64_t Traffic::nvlink_bytes() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto& port : ports_) {
+        sum += port.nvlink_out;
+    }
+    return sum;
+}
+
+void Traffic::add(const Traffic& other) {
+    for (std::size_t rank = 0; rank < ports_.size(); ++rank) {
+        ports_[rank].nic_out += other.ports_[rank].nic_out;
+        ports_[rank].nic_in += other.ports_[rank].nic_in;
+        ports_[rank].nvlink_out += other.ports_[rank].nvlink_out;
+        ports_[rank].nvlink_in += other.ports_[rank].nvlink_in;
+    }
+}
+
+void Traffic::add_hop(const Cluster& cluster, RankId source, RankId destination, std::uint64_t bytes) {
+    if (source == destination) {
+        return;
+    }
+    auto& from = ports_[source.index()];
+    auto& to = ports_[destination.index()];
+    const bool is_local = cluster.domain_of(source) == cluster.domain_of(destination);
+    (is_local ? from.nvlink_out : from.nic_out) += bytes;
+    (is_local ? to.nvlink_in : to.nic_in) += bytes;
+}
+
+void Traffic::add_ring(const Cluster& cluster, const std::vector<RankId>& group, CollectiveRole role,
+                       std::uint64_t bytes) {
+    const auto domains = split_by_domain(cluster, group);
+    const auto ranks = group.size();
+    const bool crosses = domains.size() > 1;
+    const auto channels = is_among_replicas(role) || !crosses ? std::size_t{1} : fewest_members(domains);
+    // A hop carries the whole message of a broadcast, and of an all-gather all but what its receiver contributed.
+    const auto hop_bytes = [&](std::size_t receiver) {
+        return is_broadcast(role) ? bytes : bytes - share(bytes, ranks, receiver);
+    };
+    const std::size_t hops = is_broadcast(role) ? ranks - 1 : ranks;
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+        const auto member_of = [&](const std::vector<RankId>& members) {
+            return channel * members.size() / channels;
+        };
+        std::size_t position = 0;
+        for (std::size_t d = 0; d < domains.size(); ++d) {
+            const auto& members = domains[d];
+            const auto entry = d == 0 ? 0 : member_of(members);
+            for (std::size_t i = 0; i < members.size() && position < hops; ++i, ++position) {
+                const auto amount = share(hop_bytes((position + 1) % ranks), channels, channel);
+                const auto from = members[(entry + i) % members.size()];
+                if (i + 1 < members.size()) {
+                    add_hop(cluster, from, members[(entry + i + 1) % members.size()], amount);
+                    continue;
+                }
+                const auto& next = domains[(d + 1) % domains.size()];
+                if (!crosses) {
+                    add_hop(cluster, from, next.front(), amount);
+                    continue;
+                }
+                ports_[members[member_of(members)].index()].nic_out += amount;
+                ports_[next[member_of(next)].index()].nic_in += amount;
+            }
+        }
+    }
+}
+
+Traffic transfer_traffic(const Plan& plan, const PlanStage& stage, const Cluster& cluster) {
+    Traffic traffic{cluster.gpus()};
+    std::vector<std::uint64_t> bytes;
+    for (const auto& use : stage.transfers) {
+        const auto& block = plan.blocks[use.block];
+        bytes.clear();
+        for (const auto& box : block.boxes) {
+            bytes.push_back(box.volume() * block.element_bytes * use.tensors);
+        }
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            traffic.add_hop(cluster,
+                            RankId{use.first_source.index() + block.source[i]},
+                            cluster.generator(block.destination[i]),
+                            bytes[block.box[i]]);
+        }
+    }
+    return traffic;
+}
+
+Traffic collective_traffic(const Plan& plan, const PlanStage& stage, const Cluster& cluster) {
+    Traffic traffic{cluster.gpus()};
+    for (const auto& collective : stage.collectives) {
+        const auto& groups = plan.groups[collective.groups];
+        for (std::size_t i = 0; i < groups.size(); ++i) {
+            traffic.add_ring(cluster, groups[i], collective.role, collective.bytes[i]);
+        }
+    }
+    return traffic;
+}
+
+Traffic traffic(const Plan& plan, const Cluster& cluster) {
+    Traffic sum{cluster.gpus()};
+    for (const auto& stage : plan.stages) {
+        sum.add(transfer_traffic(plan, stage, cluster));
+        sum.add(collective_traffic(plan, stage, cluster));
+    }
+    return sum;
+}
+
+Bytes logical_bytes(const Plan& plan, const Workload& workload) {
+    return plan.method == Method::kGatherBroadcast ? workload.payload_bytes() * 2 : workload.delivered_bytes();
+}
+
+}  // namespace refit

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/workload.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "refit/megatron.hpp"
+#include "refit/vllm.hpp"
+
+namespace refit {
+namespace {
+
+std::vector<std::uint32_t> stage_of_layers(const std::vector<std::uint32_t>& stage_layers) {
+    std::vector<std::uint32_t> stages;
+    for (std::uint32_t stage = 0; stage < stage_layers.size(); ++stage) {
+        stages.insert(stages.end(), stage_layers[stage], stage);
+    }
+    return stages;
+}
+
+std::vector<WorkloadSlice> slices_of(const ParameterClass& parameter, const Scenario& scenario,
+                                     const std::vector<std::uint32_t>& train_stages) {
+    const auto last_train = scenario.train.pp - 1;
+    const auto last_generate = scenario.generate.pp - 1;
+    if (parameter.layers.empty()) {
+        return {{parameter.on_last_stage ? last_train : 0, parameter.on_last_stage ? last_generate : 0, 1}};
+    }
+    // Vision layers are numbered apart from the text's; the tower lies beside the embedding.
+    if (parameter.part == ModelPart::kVision) {
+        return {{0, 0, static_cast<std::uint32_t>(parameter.layers.size())}};
+    }
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> counts;
+    for (const auto layer : parameter.layers) {
+        ++counts[{train_stages.at(layer), vllm::stage_of_layer(layer, scenario.model.layers(), scenario.generate)}];
+    }
+    std::vector<WorkloadSlice> slices;
+    for (const auto& [stages, layers] : counts) {
+        slices.push_back({stages.first, stages.second, layers});
+    }
+    return slices;
+}
+
+}  // namespace
+
+std::uint64_t WorkloadClass::logical_tensors() const noexcept {
+    return parameter.layers.empty() ? 1 : parameter.layers.size();
+}
+
+Workload::Workload(std::vector<WorkloadClass> classes, std::vector<std::uint64_t> generator_bytes)
+    : classes_{std::move(classes)}, generator_bytes_{std::move(generator_bytes)} {}
+
+Workload Workload::make(const Scenario& scenario) {
+    const auto train_stages = stage_of_layers(scenario.train.stage_layers);
+    std::vector<WorkloadClass> classes;
+    std::vector<std::uint64_t> generator_bytes(scenario.generate.gpus, 0);
+    for (auto& parameter : scenario.payload()) {
+        std::vector<Distribution> destinations;
+        for (std::uint32_t stage = 0; stage < scenario.generate.pp; ++stage) {
+            destinations.push_back(vllm::distribution(parameter, scenario.generate, stage));
+        }
+        auto slices = slices_of(parameter, scenario, train_stages);
+        auto source = megatron::distribution(parameter, scenario.train);
+        classes.push_back({std::move(parameter), std::move(source), std::move(destinations), std::move(slices)});
+        const auto& entry = classes.back();
+        for (const auto& slice : entry.slices) {
+            for (const auto& shard : entry.destinations[slice.generate_stage].shards()) {
+                const auto bytes = shard.elements() * entry.element_bytes() * slice.layers;
+                for (const auto member : shard.members) {
+                    generator_bytes[member] += bytes;
+                }
+            }
+        }
+    }
+    return {std::move(classes), std::move(generator_bytes)};
+}
+
+Bytes Workload::delivered_bytes() const {
+    Bytes sum;
+    for (const auto bytes : generator_bytes_) {
+        sum += Bytes{bytes};
+    }
+    return sum;
+}
+
+Bytes Workload::payload_bytes() const {
+    Bytes sum;
+    for (const auto& entry : classes_) {
+        sum += entry.parameter.bytes();
+    }
+    return sum;
+}
+
+}  // namespace refit

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "refit/engine.hpp"
+#include "refit/loads.hpp"
+#include "refit/report.hpp"
+#include "refit/scenario.hpp"
+#include "refit/workload.hpp"
+
+namespace refit {
+
+/// What slows the end of a refit on the receivers: the published times cannot tell these apart (docs/cost_model.md).
+enum class FinalizeReading : std::uint8_t {
+    kPerExpert,      ///< A cost per local expert, on Blackwell.
+    kSlowAllGather,  ///< Replicas in one NVLink domain gather at a fraction of its rate.
+    kPerLocalByte,   ///< A cost per byte of the local shard, everywhere.
+};
+
+/// One reading of what the published times leave open.
+struct Reading {
+    FinalizeReading finalize = FinalizeReading::kPerExpert;
+    bool has_low_bulk_cost = false;  ///< Grouped expert parameters cost the floor, not the fitted value.
+};
+
+/// Everything of a scenario that the closed form needs beside a plan's loads.
+struct Setting {
+    EngineConstants constants;
+    std::uint32_t streams = 2;
+    std::uint32_t gpus = 1;
+    std::uint32_t train_stages = 1;
+    double hbm_copy = 1.0;         ///< Of a trainer. Unit: bytes per second.
+    double train_nic = 1.0;        ///< Line rates of one GPU. Unit: bytes per second.
+    double train_nvlink = 1.0;
+    double generate_nic = 1.0;
+    double generate_nvlink = 1.0;
+    bool is_blackwell = false;     ///< The generators.
+    std::uint32_t experts = 0;     ///< Routed experts in a layer.
+    double local_expert_layers = 0.0;  ///< Experts that a generator holds, over all layers.
+    double local_bytes = 0.0;      ///< Most that a generator holds.
+};
+
+[[nodiscard]] Setting make_setting(const Scenario& scenario, const Workload& workload);
+
+/// The time of a plan, taken apart.
+struct Estimate {
+    Seconds total;
+    Seconds transfer;          ///< Links alone: no host, copy or fixed cost.
+    Seconds software;          ///< Fixed, finalising and bulk-parameter costs, which an engine may have or not.
+    std::vector<Phase> phases;
+    std::vector<Term> terms;
+};
+
+/// The closed form: stages over resources, with the constants of one engine for all. Formulas and their sources: docs/cost_model.md.
+[[nodiscard]] Estimate estimate(const PlanLoads& loads, const Setting& setting, const Reading& reading = {});
+
+/// A range that holds with about 80 % confidence: for a calibrated method the span of all readings, widened by the
+/// model's error; else from none to twice the engine's software costs.
+struct Range {
+    Seconds low;
+    Seconds high;
+};
+[[nodiscard]] Range estimate_range(const PlanLoads& loads, const Setting& setting, bool is_calibrated);
+
+/// All readings, the usual one first.
+[[nodiscard]] std::vector<Reading> readings();
+
+}  // namespace refit

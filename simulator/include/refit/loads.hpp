@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "refit/plan.hpp"
+#include "refit/scenario.hpp"
+#include "refit/traffic.hpp"
+#include "refit/workload.hpp"
+
+namespace refit {
+
+/// The slowest group of a collective: what it must move and over which links, at line rates.
+struct RingLoad {
+    CollectiveRole role = CollectiveRole::kWeightBroadcast;
+    double wire_bytes = 0.0;      ///< Through each hop of the ring.
+    bool crosses_domains = false;
+    double channels = 1.0;        ///< NICs that the ring uses in each domain; 1 inside a domain.
+    double nic = 0.0;             ///< Line rate of one rank's NICs. Unit: bytes per second.
+    double nvlink = 0.0;          ///< Line rate. Unit: bytes per second.
+    std::uint64_t calls = 0;
+};
+
+/// The busiest ports of a transfer stage, for its point-to-point part. Unit: byte.
+struct PortPeaks {
+    double train_nic_out = 0.0;
+    double train_nvlink_out = 0.0;
+    double generate_nic_in = 0.0;
+    double generate_nvlink_in = 0.0;
+};
+
+/// What one stage of a plan puts on links, copy engines and hosts.
+struct StageLoads {
+    StageKind kind = StageKind::kGather;
+    std::vector<RingLoad> rings;
+    PortPeaks ports;
+    double payload = 0.0;
+    double copied = 0.0;
+    std::uint64_t loaded_tensors = 0;
+    std::uint64_t expert_parameters = 0;
+    std::uint64_t other_parameters = 0;
+};
+
+/// A plan reduced to what the closed form needs; independent of any efficiency or software cost.
+struct PlanLoads {
+    Method method = Method::kGatherBroadcast;
+    std::vector<StageLoads> stages;
+    Traffic traffic{0};
+    std::uint32_t busiest_sender = 0;    ///< Rank with the most bytes out of its NICs.
+    std::uint32_t busiest_receiver = 0;  ///< Rank with the most bytes into its NICs.
+};
+
+[[nodiscard]] PlanLoads make_loads(const Plan& plan, const Cluster& cluster);
+
+}  // namespace refit

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "refit/quantity.hpp"
+
+namespace refit {
+namespace {
+
+std::string bytes_text(double bytes) { return format_bytes(Bytes{static_cast<std::uint64_t>(std::llround(bytes))}); }
+std::string rate_text(double rate) { return format_bandwidth(Bandwidth::bytes_per_second(rate)); }
+std::string cost_text(double seconds) { return format_seconds(Seconds{seconds}); }
+
+class Estimator {
+public:
+    Estimator(const PlanLoads& loads, const Setting& setting, const Reading& reading)
+        : loads_{loads}, setting_{setting}, reading_{reading} {}
+
+    Estimate run() {
+        add_fixed();
+        add_bulk();
+        for (std::size_t i = 0; i + 1 < loads_.stages.size(); ++i) {
+            if (loads_.stages[i].kind == StageKind::kGather) {
+                add_gather_and_broadcast(loads_.stages[i], loads_.stages[i + 1]);
+            }
+        }
+        add_finalize();
+        for (const auto& phase : result_.phases) {
+            result_.total += phase.is_hidden ? Seconds{} : phase.seconds;
+        }
+        return std::move(result_);
+    }
+
+private:
+    [[nodiscard]] const EngineConstants& constants() const noexcept { return setting_.constants; }
+
+    void term(std::string phase, std::string name, double seconds, std::string formula,
+              std::vector<std::string> names, bool is_hidden = false) {
+        if (seconds > 0.0) {
+            result_.terms.push_back({std::move(name), std::move(phase), Seconds{seconds}, std::move(formula), std::move(names), is_hidden});
+        }
+    }
+    void phase(std::string name, double seconds, bool is_hidden = false) {
+        if (seconds > 0.0) {
+            result_.phases.push_back({std::move(name), Seconds{seconds}, is_hidden});
+        }
+    }
+
+    [[nodiscard]] double ring_rate(const RingLoad& ring) const {
+        auto nvlink = ring.nvlink * constants().nvlink_efficiency.value;
+        if (!ring.crosses_domains) {
+            const bool is_slow = reading_.finalize == FinalizeReading::kSlowAllGather && is_among_replicas(ring.role);
+            return nvlink * (is_slow ? constants().finalize_slow_allgather_factor.value : 1.0);
+        }
+        return std::min(nvlink, ring.channels * ring.nic * constants().nic_efficiency.value);
+    }
+    [[nodiscard]] double ring_seconds(const RingLoad& ring) const { return ring.wire_bytes / ring_rate(ring); }
+
+    void add_fixed() {
+        const auto once = constants().fixed_cost.value;
+        const auto growth = constants().fixed_cost_per_gpu.value * setting_.gpus;
+        term("fixed",
+             "control",
+             once + growth,
+             cost_text(once) + " + " + std::to_string(setting_.gpus) + " GPUs x " + cost_text(constants().fixed_cost_per_gpu.value),
+             {"fixed_cost", "fixed_cost_per_gpu"});
+        phase("fixed", once + growth);
+        result_.software += Seconds{once + growth};
+    }
+
+    /// One role's collectives in a gather stage.
+    struct RoleSum {
+        double seconds = 0.0;
+        double bytes = 0.0;
+        double rate = 0.0;
+        double calls = 0.0;
+        bool crosses = false;
+    };
+    [[nodiscard]] RoleSum sum_of(const StageLoads& stage, CollectiveRole role) const {
+        RoleSum sum;
+        for (const auto& ring : stage.rings) {
+            if (ring.role == role) {
+                sum.seconds += ring_seconds(ring);
+                sum.bytes += ring.wire_bytes;
+                sum.rate = ring_rate(ring);
+                sum.calls += static_cast<double>(ring.calls);
+                sum.crosses = sum.crosses || ring.crosses_domains;
+            }
+        }
+        return sum;
+    }
+
+    /// Adds one role's term and returns its sum.
+    RoleSum add_role(const StageLoads& stage, CollectiveRole role, const char* name) {
+        const auto sum = sum_of(stage, role);
+        if (sum.seconds > 0.0) {
+            term("gather",
+                 name,
+                 sum.seconds,
+                 bytes_text(sum.bytes) + " a rank / " + rate_text(sum.rate),
+                 {sum.crosses ? "nic_efficiency" : "nvlink_efficiency"});
+        }
+        return sum;
+    }
+
+    void add_gather_and_broadcast(const StageLoads& gather, const StageLoads& broadcast) {
+        const auto pipeline = add_role(gather, CollectiveRole::kPipelineBroadcast, "pipeline broadcast");
+        const auto tensor = add_role(gather, CollectiveRole::kTensorAllGather, "TP all-gather");
+        const auto expert = add_role(gather, CollectiveRole::kExpertAllGather, "EP all-gather");
+        const auto copy = gather.copied / setting_.hbm_copy;
+        term("gather", "device copies", copy, bytes_text(gather.copied) + " / " + rate_text(setting_.hbm_copy), {});
+        const auto calls = pipeline.calls + tensor.calls + expert.calls;
+        const auto call_seconds = calls * constants().call_cost.value;
+        term("gather",
+             "collective calls",
+             call_seconds,
+             std::to_string(std::llround(calls)) + " calls x " + cost_text(constants().call_cost.value),
+             {"call_cost"});
+        const auto links = pipeline.seconds + tensor.seconds + expert.seconds;
+        const auto chain = links + copy + call_seconds;
+
+        const auto sending = sum_of(broadcast, CollectiveRole::kWeightBroadcast);
+        term("broadcast",
+             "weight broadcast",
+             sending.seconds,
+             bytes_text(sending.bytes) + " / " + rate_text(sending.rate),
+             {sending.crosses ? "nic_efficiency" : "nvlink_efficiency", "nvlink_efficiency"});
+        // A broadcast hides behind work on NVLink, but not behind work on the same NICs.
+        const auto on_nics = (pipeline.crosses ? pipeline.seconds : 0.0) + (tensor.crosses ? tensor.seconds : 0.0) +
+                             (expert.crosses ? expert.seconds : 0.0);
+        const auto shared = sending.crosses ? constants().nic_sharing.value * std::min(sending.seconds, on_nics) : 0.0;
+        add_pipelined(gather, chain, sending.seconds, shared);
+        result_.transfer += Seconds{std::max(links, sending.seconds) + shared};
+    }
+
+    /// Gather, broadcast and load run as a pipeline over packs.
+    void add_pipelined(const StageLoads& gather, double chain, double sending, double shared) {
+        const auto per_tensor = constants().tensor_cost.value + constants().tensor_cost_per_expert.value * setting_.experts;
+        const auto loading = static_cast<double>(gather.loaded_tensors) * per_tensor;
+        const auto moving = std::max(chain, sending) + shared;
+        const bool loading_binds = loading > moving;
+        term("load",
+             "loading",
+             loading,
+             std::to_string(gather.loaded_tensors) + " tensors x " + cost_text(per_tensor),
+             {"tensor_cost", "tensor_cost_per_expert"},
+             !loading_binds);
+        if (loading_binds) {
+            for (auto& entry : result_.terms) {
+                entry.is_hidden = entry.is_hidden || entry.phase == "gather" || entry.phase == "broadcast";
+            }
+        }
+        const bool broadcast_leads = sending > chain;
+        phase("gather", broadcast_leads ? shared : chain, loading_binds);
+        phase("broadcast", broadcast_leads ? sending : shared, loading_binds);
+        phase("load", loading, !loading_binds);
+    }
+
+    /// Times of the transfer stages, summed as their schedule needs.
+    struct BulkSums {
+        double all = 0.0;       ///< Transfers and replica collectives of every stage.
+        double longest = 0.0;   ///< Of one stage.
+        double send = 0.0;      ///< Parts of the sums: busiest sender, receiver, replicas.
+        double receive = 0.0;
+        double replicas_on_nic = 0.0;
+        double replicas_on_nvlink = 0.0;
+        double stages = 0.0;
+        double experts = 0.0;
+        double others = 0.0;
+    };
+    [[nodiscard]] BulkSums bulk_sums() const {
+        BulkSums sums;
+        const auto nic = constants().nic_efficiency.value;
+        const auto nvlink = constants().nvlink_efficiency.value;
+        for (const auto& stage : loads_.stages) {
+            if (stage.kind != StageKind::kTransfer) {
+                continue;
+            }
+            const auto send = std::max(stage.ports.train_nic_out / (setting_.train_nic * nic),
+                                       stage.ports.train_nvlink_out / (setting_.train_nvlink * nvlink));
+            const auto receive = std::max(stage.ports.generate_nic_in / (setting_.generate_nic * nic),
+                                          stage.ports.generate_nvlink_in / (setting_.generate_nvlink * nvlink));
+            double replicas = 0.0;
+            for (const auto& ring : stage.rings) {
+                replicas += ring_seconds(ring);
+                (ring.crosses_domains ? sums.replicas_on_nic : sums.replicas_on_nvlink) += ring_seconds(ring);
+            }
+            const auto whole = std::max(send, receive) + replicas;
+            sums.all += whole;
+            sums.longest = std::max(sums.longest, whole);
+            sums.send += send;
+            sums.receive += receive;
+            sums.stages += 1.0;
+            sums.experts += static_cast<double>(stage.expert_parameters);
+            sums.others += static_cast<double>(stage.other_parameters);
+        }
+        return sums;
+    }
+
+    void add_bulk() {
+        const auto sums = bulk_sums();
+        if (sums.stages == 0.0) {
+            return;
+        }
+        const auto in_flight = std::min<double>(setting_.streams, sums.stages);
+        const auto by_schedule = std::max(sums.all / in_flight, sums.longest);
+        const auto by_receiver = std::max(sums.receive + sums.replicas_on_nic, sums.replicas_on_nvlink);
+        const auto wire = std::max(by_schedule, by_receiver);
+        std::string parts = "busiest sender " + cost_text(sums.send) + ", receiver " + cost_text(sums.receive);
+        const auto replicas = sums.replicas_on_nic + sums.replicas_on_nvlink;
+        parts += replicas > 0.0 ? ", replicas " + cost_text(replicas) : "";
+        term("bulk",
+             "bulk transfers",
+             wire,
+             std::to_string(std::llround(sums.stages)) + " stages, " + std::to_string(std::llround(in_flight)) +
+                 " in flight: " + parts,
+             {"nic_efficiency", "nvlink_efficiency"});
+        add_bulk_software(sums, wire);
+        result_.transfer += Seconds{wire};
+    }
+
+    void add_bulk_software(const BulkSums& sums, double wire) {
+        const auto& cost = reading_.has_low_bulk_cost ? constants().bulk_parameter_cost_floor : constants().bulk_parameter_cost;
+        const auto stages = static_cast<double>(setting_.train_stages);
+        const auto grouping = cost.value * sums.experts / stages;
+        const auto posting = constants().call_cost.value * sums.others / stages;
+        term("bulk",
+             "grouped experts",
+             grouping,
+             std::to_string(std::llround(sums.experts)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(cost.value),
+             {"bulk_parameter_cost"});
+        term("bulk",
+             "other parameters",
+             posting,
+             std::to_string(std::llround(sums.others)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(constants().call_cost.value),
+             {"call_cost"});
+        phase("bulk", wire + grouping + posting);
+        result_.software += Seconds{grouping + posting};
+    }
+
+    void add_finalize() {
+        double seconds = 0.0;
+        if (reading_.finalize == FinalizeReading::kPerExpert && setting_.is_blackwell) {
+            seconds = constants().finalize_per_expert.value * setting_.local_expert_layers;
+            term("finalize",
+                 "finalising experts",
+                 seconds,
+                 std::to_string(std::llround(setting_.local_expert_layers)) + " local experts x " + cost_text(constants().finalize_per_expert.value),
+                 {"finalize_per_expert"});
+        } else if (reading_.finalize == FinalizeReading::kPerLocalByte) {
+            seconds = constants().finalize_per_local_byte.value * setting_.local_bytes;
+            term("finalize", "finalising", seconds, bytes_text(setting_.local_bytes) + " held", {"finalize_per_local_byte"});
+        }
+        phase("finalize", seconds);
+        result_.software += Seconds{seconds};
+    }
+
+    const PlanLoads& loads_;
+    const Setting& setting_;
+    const Reading& reading_;
+    Estimate result_;
+};
+
+}  // namespace
+
+Setting make_setting(const Scenario& scenario, const Workload& workload) {
+    const auto& train = scenario.cluster.train_system();
+    const auto& generate = scenario.cluster.generate_system();
+    Setting setting;
+    setting.constants = scenario.engine.constants;
+    setting.streams = scenario.engine.options.streams;
+    setting.gpus = scenario.cluster.gpus();
+    setting.train_stages = scenario.train.pp;
+    setting.hbm_copy = train.hbm_copy.value.bytes_per_second();
+    setting.train_nic = train.nic_per_gpu().bytes_per_second();
+    setting.train_nvlink = train.nvlink.value.bytes_per_second();
+    setting.generate_nic = generate.nic_per_gpu().bytes_per_second();
+    setting.generate_nvlink = generate.nvlink.value.bytes_per_second();
+    setting.is_blackwell = generate.is_blackwell;
+    setting.experts = scenario.model.experts();
+    const double layers = std::ceil(static_cast<double>(scenario.model.moe_layers()) / scenario.generate.pp);
+    setting.local_expert_layers = std::ceil(static_cast<double>(setting.experts) / scenario.generate.ep) * layers;
+    setting.local_bytes = static_cast<double>(std::ranges::max(workload.generator_bytes()));
+    return setting;
+}
+
+Estimate estimate(const PlanLoads& loads, const Setting& setting, const Reading& reading) {
+    return Estimator{loads, setting, reading}.run();
+}
+
+std::vector<Reading> readings() {
+    std::vector<Reading> all;
+    for (const auto finalize : {FinalizeReading::kPerExpert, FinalizeReading::kSlowAllGather, FinalizeReading::kPerLocalByte}) {
+        all.push_back({finalize, false});
+        all.push_back({finalize, true});
+    }
+    return all;
+}
+
+Range estimate_range(const PlanLoads& loads, const Setting& setting, bool is_calibrated) {
+    const auto usual = estimate(loads, setting);
+    auto low = usual.total;
+    auto high = usual.total;
+    if (is_calibrated) {
+        for (const auto& reading : readings()) {
+            const auto other = estimate(loads, setting, reading).total;
+            low = std::min(low, other);
+            high = std::max(high, other);
+        }
+    } else {
+        low = low - usual.software;
+        high = high + usual.software;
+    }
+    const auto error = setting.constants.model_error.value;
+    return {low * (1.0 - error), high * (1.0 + error)};
+}
+
+}  // namespace refit
