@@ -343,8 +343,8 @@ std::vector<std::string> unknown_readings(const Kind& kind, std::string_view uni
                                       : std::vector<std::string>{nearest_name(unit, known)};
 }
 
-/// Ways to write a broken number: without its sign, its separators or its spaces, and with a point for a
-/// comma.
+/// Ways to write a broken number: without its sign, its separators or its spaces, with a point for a comma,
+/// and without the comma where three digits follow it.
 std::vector<std::string> mended_numbers(std::string_view text) {
     std::string joined;
     std::string pointed;
@@ -356,7 +356,10 @@ std::vector<std::string> mended_numbers(std::string_view text) {
             pointed += c;
         }
     }
-    return {pointed, joined};
+    const auto comma = text.find(',');
+    const auto tail = comma == std::string_view::npos ? text : text.substr(comma + 1);
+    const bool has_groups = std::ranges::find_if_not(tail, is_digit) - tail.begin() == 3;
+    return has_groups ? std::vector<std::string>{pointed, joined} : std::vector<std::string>{pointed};
 }
 
 Failure refuse_number(const Kind& kind, std::string_view text) {

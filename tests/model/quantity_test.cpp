@@ -167,6 +167,7 @@ TEST(Quantity, RefusesWhatIsNoPlainNumber) {
                     {"fast", "number-syntax", "400Gbit/s"}});
     expect_refused(parse_bytes,
                    {{"400 000 MB", "number-syntax", "400000MB"}, {"1_000MB", "number-syntax", "1000MB"}});
+    EXPECT_EQ(refusal(parse_bytes, "1,5GB").nearest->note, "");
     const auto fault = refusal(parse_bytes, "1,000MB");
     EXPECT_NE(fault.message.find("write 1.000MB or 1000MB"), std::string::npos) << fault.message;
 }
