@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figures.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "refit/suggest.hpp"
+
+namespace refit::io {
+namespace {
+
+using Json = nlohmann::json;
+
+struct UnitFactor {
+    const char* unit;
+    double factor;
+};
+
+/// Units of constants, in seconds, seconds per byte, or one.
+constexpr std::array kUnits{UnitFactor{"1", 1.0},
+                            UnitFactor{"s", 1.0},
+                            UnitFactor{"ms", 1e-3},
+                            UnitFactor{"us", 1e-6},
+                            UnitFactor{"ns", 1e-9},
+                            UnitFactor{"ms/GB", 1e-12}};
+
+std::string shortest(double value) {
+    std::array<char, 32> buffer{};
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+    return {buffer.data(), end};
+}
+
+}  // namespace
+
+const Json* FigureReader::entry(const char* key) {
+    if (!has(key)) {
+        refuse(key, "missing-field", std::string{"'"} + key + "' is missing");
+        return nullptr;
+    }
+    const auto& value = object_.at(key);
+    if (value.is_number()) {
+        refuse(key,
+               "unit-missing",
+               std::string{"'"} + key + "' is the bare number " + value.dump() +
+                   R"(; write {"value": 400, "unit": "Gbit/s", "low": 350, "high": 400, "source": "..."})");
+        return nullptr;
+    }
+    if (!value.is_object()) {
+        refuse(key, "field-type", std::string{"'"} + key + "' must be an object with value, unit, low, high and source");
+        return nullptr;
+    }
+    return &value;
+}
+
+std::optional<double> FigureReader::number(const Json& entry, const char* key, const char* part) {
+    const auto found = entry.find(part);
+    if (found == entry.end() || !found->is_number() || !std::isfinite(found->get<double>())) {
+        refuse(key, "field-type", std::string{"'"} + key + "." + part + "' must be a finite number");
+        return std::nullopt;
+    }
+    return found->get<double>();
+}
+
+std::optional<std::string> FigureReader::unit(const Json& entry, const char* key) {
+    const auto found = entry.find("unit");
+    const auto source = entry.find("source");
+    if (source == entry.end() || !source->is_string() || source->get_ref<const std::string&>().empty()) {
+        refuse(key, "source-missing", std::string{"'"} + key + "' names no source");
+    }
+    if (found == entry.end() || !found->is_string()) {
+        refuse(key, "unit-missing", std::string{"'"} + key + "' has no unit");
+        return std::nullopt;
+    }
+    return found->get<std::string>();
+}
+
+template <class T, class Parse>
+Figure<T> FigureReader::figure(const char* key, Parse parse, T fallback) {
+    Figure<T> result{fallback, fallback, fallback, {}};
+    const auto* object = entry(key);
+    const auto unit_text = object == nullptr ? std::nullopt : unit(*object, key);
+    if (!unit_text) {
+        return result;
+    }
+    const auto read = [&](const char* part, T& target) {
+        const auto value = number(*object, key, part);
+        if (!value) {
+            return;
+        }
+        auto parsed = parse(shortest(*value) + *unit_text);
+        if (parsed) {
+            target = *parsed;
+            return;
+        }
+        for (auto& fault : parsed.error()) {
+            refuse(key, fault.rule.c_str(), std::string{"'"} + key + "." + part + "': " + fault.message);
+        }
+    };
+    read("value", result.value);
+    read("low", result.low);
+    read("high", result.high);
+    if (result.low > result.value || result.value > result.high) {
+        refuse(key, "field-range", std::string{"'"} + key + "' must have low <= value <= high");
+    }
+    result.source = object->value("source", std::string{});
+    return result;
+}
+
+template Figure<Bandwidth> FigureReader::figure(const char*, Result<Bandwidth> (*)(std::string_view), Bandwidth);
+template Figure<Bytes> FigureReader::figure(const char*, Result<Bytes> (*)(std::string_view), Bytes);
+
+Constant FigureReader::constant(const char* key) {
+    Constant result;
+    const auto* object = entry(key);
+    const auto unit_text = object == nullptr ? std::nullopt : unit(*object, key);
+    if (!unit_text) {
+        return result;
+    }
+    const auto* known = std::ranges::find(kUnits, *unit_text, [](const UnitFactor& entry) { return std::string{entry.unit}; });
+    if (known == kUnits.end()) {
+        std::vector<std::string> names;
+        for (const auto& candidate : kUnits) {
+            names.emplace_back(candidate.unit);
+        }
+        refuse(key, "unit-unknown", "unit '" + *unit_text + "' is none of " + join_names(names));
+        return result;
+    }
+    result.unit = *unit_text;
+    result.value = number(*object, key, "value").value_or(0.0) * known->factor;
+    result.low = number(*object, key, "low").value_or(0.0) * known->factor;
+    result.high = number(*object, key, "high").value_or(0.0) * known->factor;
+    if (result.low < 0.0 || result.low > result.value || result.value > result.high) {
+        refuse(key, "field-range", std::string{"'"} + key + "' must have 0 <= low <= value <= high");
+    }
+    result.source = object->value("source", std::string{});
+    result.kind = object->value("kind", std::string{});
+    if (const auto ids = object->find("identified_by"); ids != object->end() && ids->is_array()) {
+        result.identified_by = ids->get<std::vector<std::string>>();
+    } else {
+        refuse(key, "identified-by-missing", std::string{"'"} + key + "' does not say which records identify it");
+    }
+    return result;
+}
+
+std::string FigureReader::text(const char* key) {
+    if (!has(key) || !object_.at(key).is_string()) {
+        refuse(key, "missing-field", std::string{"'"} + key + "' must be a text");
+        return {};
+    }
+    return object_.at(key).get<std::string>();
+}
+
+std::uint32_t FigureReader::count(const char* key) {
+    constexpr std::int64_t kMost = 1 << 20;
+    if (!has(key) || !object_.at(key).is_number_integer() || object_.at(key).get<std::int64_t>() < 1 ||
+        object_.at(key).get<std::int64_t>() > kMost) {
+        refuse(key, "field-range", std::string{"'"} + key + "' must be a whole number from 1 to 2^20");
+        return 1;
+    }
+    return object_.at(key).get<std::uint32_t>();
+}
+
+}  // namespace refit::io

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "refit/engine.hpp"
+#include "refit/quantity.hpp"
+#include "refit/result.hpp"
+#include "refit/system.hpp"
+
+namespace refit::io {
+
+/// Reads the figures of one data file, {"value": 400, "unit": "Gbit/s", "low": …, "high": …, "source": "…"}, and
+/// collects all faults with file and field.
+class FigureReader {
+public:
+    FigureReader(const nlohmann::json& object, std::string origin, Faults& faults)
+        : object_{object}, origin_{std::move(origin)}, faults_{faults} {}
+
+    [[nodiscard]] Figure<Bandwidth> bandwidth(const char* key) {
+        return figure<Bandwidth>(key, parse_bandwidth, Bandwidth::bytes_per_second(1.0));
+    }
+    [[nodiscard]] Figure<Bytes> bytes(const char* key) { return figure<Bytes>(key, parse_bytes, Bytes{1U}); }
+    /// A constant in its base unit.
+    [[nodiscard]] Constant constant(const char* key);
+    [[nodiscard]] std::string text(const char* key);
+    /// A whole number in [1, 2^20].
+    [[nodiscard]] std::uint32_t count(const char* key);
+    [[nodiscard]] bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
+
+    void refuse(const char* key, const char* rule, const std::string& message) {
+        faults_.push_back({ErrorCode::kInvalidInput, rule, message, origin_ + ": /" + key});
+    }
+
+private:
+    template <class T, class Parse>
+    Figure<T> figure(const char* key, Parse parse, T fallback);
+    /// The member `key` as an object, or nothing and a fault.
+    const nlohmann::json* entry(const char* key);
+    std::optional<double> number(const nlohmann::json& entry, const char* key, const char* part);
+    std::optional<std::string> unit(const nlohmann::json& entry, const char* key);
+
+    const nlohmann::json& object_;
+    std::string origin_;
+    Faults& faults_;
+};
+
+}  // namespace refit::io

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/io/library.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "figures.hpp"
+#include "refit/io/hugging_face.hpp"
+#include "refit/io/json_file.hpp"
+#include "refit/io/recipe.hpp"
+#include "refit/suggest.hpp"
+
+namespace refit::io {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+bool is_path(const std::string& name) {
+    return name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".yaml") ||
+           name.ends_with(".yml");
+}
+
+Result<Json> read_schema(const fs::path& file, const std::string& schema) {
+    auto json = read_json(file);
+    if (!json) {
+        return json;
+    }
+    if (!json->is_object() || json->value("schema", Json{}) != schema) {
+        return fail(ErrorCode::kInvalidInput, "schema", "\"schema\" must be \"" + schema + "\"", file.string());
+    }
+    const auto version = json->value("schema_version", Json{});
+    if (!version.is_string() || !version.get_ref<const std::string&>().starts_with("1.")) {
+        return fail(ErrorCode::kInvalidInput,
+                    "schema-version",
+                    "\"schema_version\" is " + version.dump() + "; this program reads \"1.0\" and later minor versions",
+                    file.string());
+    }
+    return json;
+}
+
+System system_from(const Json& json, const std::string& origin, Faults& faults) {
+    FigureReader reader{json, origin, faults};
+    System system{reader.text("name"),
+                  reader.text("title"),
+                  reader.text("gpu"),
+                  false,
+                  reader.count("gpus_per_node"),
+                  reader.count("gpus_per_domain"),
+                  reader.count("nics_per_gpu"),
+                  reader.bytes("gpu_memory"),
+                  reader.bandwidth("nic"),
+                  reader.bandwidth("nvlink"),
+                  reader.bandwidth("hbm_copy")};
+    const auto architecture = reader.text("architecture");
+    system.is_blackwell = architecture == "blackwell";
+    if (architecture != "blackwell" && architecture != "hopper") {
+        reader.refuse("architecture", "unknown-architecture", "'architecture' must be hopper or blackwell");
+    }
+    return system;
+}
+
+EngineConstants constants_from(const Json& json, const std::string& origin, Faults& faults) {
+    FigureReader reader{json, origin + ": /constants", faults};
+    return {.nic_efficiency = reader.constant("nic_efficiency"),
+            .nvlink_efficiency = reader.constant("nvlink_efficiency"),
+            .call_cost = reader.constant("call_cost"),
+            .tensor_cost = reader.constant("tensor_cost"),
+            .tensor_cost_per_expert = reader.constant("tensor_cost_per_expert"),
+            .fixed_cost = reader.constant("fixed_cost"),
+            .fixed_cost_per_gpu = reader.constant("fixed_cost_per_gpu"),
+            .bulk_parameter_cost = reader.constant("bulk_parameter_cost"),
+            .bulk_parameter_cost_floor = reader.constant("bulk_parameter_cost_floor"),
+            .finalize_per_expert = reader.constant("finalize_per_expert"),
+            .finalize_slow_allgather_factor = reader.constant("finalize_slow_allgather_factor"),
+            .finalize_per_local_byte = reader.constant("finalize_per_local_byte"),
+            .nic_sharing = reader.constant("nic_sharing"),
+            .model_error = reader.constant("model_error")};
+}
+
+double option_value(const Json& options, const char* key, FigureReader& reader) {
+    if (!options.contains(key) || !options.at(key).is_object() || !options.at(key).value("value", Json{}).is_number()) {
+        reader.refuse(key, "missing-field", std::string{"'"} + key + "' must have a numeric value");
+        return 1.0;
+    }
+    return options.at(key).at("value").get<double>();
+}
+
+std::optional<Seconds> seconds_of(const Json& record, const char* key) {
+    const auto found = record.find(key);
+    return found != record.end() && found->is_number() ? std::optional{Seconds{found->get<double>()}} : std::nullopt;
+}
+
+}  // namespace
+
+Result<Library> Library::open(fs::path folder) {
+    std::error_code error;
+    if (!fs::is_directory(folder / "models", error) || !fs::is_directory(folder / "systems", error)) {
+        return fail(ErrorCode::kIo,
+                    "no-data",
+                    "Refit's data folder is not here; set REFIT_DATA to the folder that holds models and systems",
+                    folder.string());
+    }
+    return Library{std::move(folder)};
+}
+
+std::vector<std::string> Library::names(const char* kind) const {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& file : fs::directory_iterator{folder_ / kind, error}) {
+        if (file.path().extension() == ".json") {
+            names.push_back(file.path().stem().string());
+        }
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+Result<fs::path> Library::locate(const char* kind, const std::string& name, const std::string& field) const {
+    if (is_path(name)) {
+        return fs::path{name};
+    }
+    const auto known = names(kind);
+    if (std::ranges::binary_search(known, name)) {
+        return folder_ / kind / (name + ".json");
+    }
+    const auto nearest = nearest_name(name, known);
+    std::string what{kind};
+    what.pop_back();
+    Faults faults{{ErrorCode::kInvalidInput,
+                   "unknown-" + what,
+                   "unknown " + what + " '" + name + "'; did you mean '" + nearest + "'? Known: " + join_names(known),
+                   field}};
+    if (!field.empty()) {
+        faults.front().nearest = Suggestion{field, nearest, ""};
+    }
+    return fail(std::move(faults));
+}
+
+Result<Inventory> Library::model(const std::string& name) const {
+    auto file = locate("models", name, "model");
+    if (!file) {
+        return Failure{std::move(file.error())};
+    }
+    std::error_code error;
+    if (fs::is_directory(*file, error)) {
+        *file /= "config.json";
+    }
+    const auto facts = read_config(*file);
+    if (!facts) {
+        return Failure{facts.error()};
+    }
+    return Inventory::make(file->stem() == "config" ? file->parent_path().filename().string() : file->stem().string(), *facts);
+}
+
+Result<System> Library::system(const std::string& name, const std::string& field) const {
+    const auto file = locate("systems", name, field);
+    if (!file) {
+        return Failure{file.error()};
+    }
+    const auto json = read_schema(*file, "refit.system");
+    if (!json) {
+        return Failure{json.error()};
+    }
+    Faults faults;
+    auto system = system_from(*json, file->string(), faults);
+    if (!faults.empty()) {
+        return fail(std::move(faults));
+    }
+    return system;
+}
+
+Result<Engine> Library::engine(const std::string& name) const {
+    const auto file = locate("engines", name, "engine.name");
+    if (!file) {
+        return Failure{file.error()};
+    }
+    const auto json = read_schema(*file, "refit.engine");
+    if (!json) {
+        return Failure{json.error()};
+    }
+    Faults faults;
+    FigureReader reader{*json, file->string(), faults};
+    Engine engine;
+    engine.name = reader.text("name");
+    engine.title = reader.text("title");
+    engine.version = reader.text("version");
+    engine.constants = constants_from(json->value("constants", Json::object()), file->string(), faults);
+    const auto options = json->value("options", Json::object());
+    FigureReader option_reader{options, file->string() + ": /options", faults};
+    engine.options.streams = static_cast<std::uint32_t>(option_value(options, "NRL_REFIT_NUM_STREAMS", option_reader));
+    engine.options.buffers = static_cast<std::uint32_t>(option_value(options, "NRL_REFIT_NUM_BUFFERS", option_reader));
+    engine.options.buffer_memory_ratio = option_value(options, "NRL_REFIT_BUFFER_MEMORY_RATIO", option_reader);
+    engine.pack_cap = option_reader.bytes("pack_cap").value;
+    if (!faults.empty()) {
+        return fail(std::move(faults));
+    }
+    return engine;
+}
+
+Result<ScenarioDraft> Library::scenario(const std::string& name) const {
+    if (name.ends_with(".yaml") || name.ends_with(".yml")) {
+        return read_recipe(name, *this);
+    }
+    const auto file = locate("scenarios", name, "");
+    if (!file) {
+        return Failure{file.error()};
+    }
+    const auto json = read_json(*file);
+    if (!json) {
+        return Failure{json.error()};
+    }
+    return draft_from_json(*json, is_path(name) ? name : name + ".json");
+}
+
+Result<std::vector<PublishedRecord>> Library::published() const {
+    const auto file = folder_ / "published" / "timings.json";
+    const auto json = read_json(file);
+    if (!json) {
+        return Failure{json.error()};
+    }
+    std::vector<PublishedRecord> records;
+    for (const auto& record : json->value("records", Json::array())) {
+        const auto engine = record.value("engine", Json{});
+        records.push_back({record.value("id", ""),
+                           record.value("source_title", ""),
+                           engine.is_string() ? engine.get<std::string>() : "",
+                           seconds_of(record, "seconds"),
+                           seconds_of(record, "seconds_min"),
+                           seconds_of(record, "seconds_max"),
+                           record.value("inferred", std::vector<std::string>{}),
+                           record.value("same_configuration_as", std::vector<std::string>{})});
+    }
+    return records;
+}
+
+Result<std::string> Library::model_of_hub_name(const std::string& name) const {
+    std::vector<std::string> hub_names;
+    for (const auto& id : models()) {
+        const auto json = read_json(folder_ / "models" / (id + ".json"));
+        if (!json) {
+            return Failure{json.error()};
+        }
+        for (const auto& hub_name : json->value("_huggingface", std::vector<std::string>{})) {
+            if (hub_name == name) {
+                return id;
+            }
+            hub_names.push_back(hub_name);
+        }
+    }
+    return fail(ErrorCode::kInvalidInput,
+                "unknown-model",
+                "model '" + name + "' is not one that Refit ships; the nearest is '" + nearest_name(name, hub_names) +
+                    "'. Give --model a name of `data/models`, or the folder of its config.json");
+}
+
+}  // namespace refit::io

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/io/scenario_draft.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "refit/suggest.hpp"
+
+namespace refit::io {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array kFields{
+    FieldInfo{"schema", "always refit.scenario"},
+    FieldInfo{"schema_version", "1.0"},
+    FieldInfo{"name", "name of the scenario"},
+    FieldInfo{"note", "a remark for people"},
+    FieldInfo{"model", "a model of data/models, or a Hugging Face config.json or its folder"},
+    FieldInfo{"dtype", "bf16, fp16 or fp32"},
+    FieldInfo{"train.engine", "megatron"},
+    FieldInfo{"train.gpus", "training GPUs"},
+    FieldInfo{"train.layout", "for example tp4.pp8.ep16"},
+    FieldInfo{"train.pipeline.first", "layers of the first stage"},
+    FieldInfo{"train.pipeline.last", "layers of the last stage"},
+    FieldInfo{"generate.engine", "vllm"},
+    FieldInfo{"generate.gpus", "generation GPUs"},
+    FieldInfo{"generate.layout", "for example tp8.dp16"},
+    FieldInfo{"generate.dtype", "the same as dtype"},
+    FieldInfo{"system", "a system of data/systems, or a file; for both sides"},
+    FieldInfo{"system.train", "the trainers' system, where it differs"},
+    FieldInfo{"system.generate", "the generators' system, where it differs"},
+    FieldInfo{"system.nic", "line rate of one NIC, for example 400Gbit/s"},
+    FieldInfo{"system.nvlink", "line rate of a GPU's NVLink, for example 450GB/s"},
+    FieldInfo{"placement.gpus_used_per_domain", "GPUs used of each NVLink domain"},
+    FieldInfo{"placement.generation_starts_new_domain", "true or false"},
+    FieldInfo{"engine.name", "an engine of data/engines"},
+    FieldInfo{"engine.rules", "version of its support rules: 2026-08 or 2026-11"},
+    FieldInfo{"engine.coverage", "nemo-rl-names, ffn or all"},
+    FieldInfo{"engine.options.NRL_REFIT_NUM_STREAMS", "bulk stages in flight"},
+    FieldInfo{"engine.options.NRL_REFIT_NUM_BUFFERS", "packs in flight"},
+    FieldInfo{"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "pack size as a share of GPU memory"},
+    FieldInfo{"published", "ids of published times of this scenario"},
+};
+
+bool is_known(const std::string& name) {
+    return std::ranges::any_of(kFields, [&](const FieldInfo& field) { return field.name == name; });
+}
+
+/// "system.name" is how an object writes the plain field "system".
+std::string canonical(std::string name) { return name == "system.name" ? "system" : name; }
+
+class Reader {
+public:
+    explicit Reader(std::string origin) : origin_{std::move(origin)} {}
+
+    void read(const Json& object, const std::string& prefix, const std::string& pointer) {
+        for (const auto& [key, value] : object.items()) {
+            const auto name = prefix + key;
+            const auto here = pointer + "/" + key;
+            if (value.is_object()) {
+                read(value, name + ".", here);
+            } else if (!value.is_null()) {
+                add(canonical(name), value, here);
+            }
+        }
+    }
+
+    Result<ScenarioDraft> finish() {
+        if (!faults_.empty()) {
+            return fail(std::move(faults_));
+        }
+        return std::move(draft_);
+    }
+
+    void refuse(const char* rule, std::string message, const std::string& pointer,
+                std::optional<Suggestion> nearest = std::nullopt) {
+        faults_.push_back({ErrorCode::kInvalidInput, rule, std::move(message), origin_ + ": " + pointer, std::move(nearest)});
+    }
+
+private:
+    void add(const std::string& name, const Json& value, const std::string& pointer) {
+        if (!is_known(name)) {
+            std::vector<std::string> names;
+            for (const auto& field : kFields) {
+                names.emplace_back(field.name);
+            }
+            const auto nearest = nearest_name(name, names);
+            refuse("unknown-key", "unknown key '" + name + "'; did you mean '" + nearest + "'?", pointer, Suggestion{"-" + name, nearest, "rename the key"});
+            return;
+        }
+        DraftField field{"", DraftField::Kind::kText, Precedence::kFile, origin_ + ": " + pointer};
+        if (value.is_string()) {
+            field.text = value.get<std::string>();
+        } else if (value.is_number()) {
+            field.kind = DraftField::Kind::kNumber;
+            field.text = value.dump();
+        } else if (value.is_boolean()) {
+            field.kind = DraftField::Kind::kFlag;
+            field.text = value.get<bool>() ? "true" : "false";
+        } else if (name == "published" && std::ranges::all_of(value, [](const Json& id) { return id.is_string(); })) {
+            for (const auto& id : value) {
+                field.text += (field.text.empty() ? "" : ",") + id.get<std::string>();
+            }
+        } else {
+            refuse("field-type", "'" + name + "' must be a single value", pointer);
+            return;
+        }
+        draft_.set(name, std::move(field));
+    }
+
+    std::string origin_;
+    ScenarioDraft draft_;
+    Faults faults_;
+};
+
+}  // namespace
+
+void ScenarioDraft::set(const std::string& name, DraftField field) {
+    const auto found = fields_.find(name);
+    if (found == fields_.end() || found->second.precedence <= field.precedence) {
+        fields_.insert_or_assign(name, std::move(field));
+    }
+}
+
+void ScenarioDraft::apply(const Suggestion& suggestion) {
+    if (suggestion.field.starts_with('-')) {
+        const auto old = fields_.extract(suggestion.field.substr(1));
+        if (!old.empty()) {
+            fields_.insert_or_assign(suggestion.value, old.mapped());
+        }
+        return;
+    }
+    set(suggestion.field, {suggestion.value, DraftField::Kind::kText, Precedence::kFlag, "suggestion"});
+}
+
+const DraftField* ScenarioDraft::find(std::string_view name) const {
+    const auto found = fields_.find(name);
+    return found == fields_.end() ? nullptr : &found->second;
+}
+
+std::span<const FieldInfo> scenario_fields() noexcept { return kFields; }
+
+Result<ScenarioDraft> draft_from_json(const Json& json, const std::string& origin) {
+    Reader reader{origin};
+    if (!json.is_object()) {
+        reader.refuse("scenario-shape", "a scenario must be a JSON object", "/");
+        return reader.finish();
+    }
+    const auto schema = json.find("schema");
+    if (schema == json.end() || *schema != "refit.scenario") {
+        reader.refuse("scenario-schema", "\"schema\" must be \"refit.scenario\"", "/schema");
+    }
+    const auto version = json.find("schema_version");
+    if (version == json.end() || !version->is_string() || !version->get_ref<const std::string&>().starts_with("1.")) {
+        reader.refuse("scenario-version",
+                      "\"schema_version\" is " + (version == json.end() ? std::string{"missing"} : version->dump()) +
+                          "; this program reads \"1.0\" and later minor versions",
+                      "/schema_version");
+    }
+    reader.read(json, "", "");
+    return reader.finish();
+}
+
+}  // namespace refit::io

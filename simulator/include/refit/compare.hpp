@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "refit/plan.hpp"
+#include "refit/published.hpp"
+#include "refit/report.hpp"
+#include "refit/scenario.hpp"
+
+namespace refit {
+
+/// What to compare, and with what.
+struct CompareRequest {
+    std::vector<Method> methods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped};
+    std::vector<Seconds> steps{Seconds{60.0}, Seconds{120.0}, Seconds{300.0}};
+    std::span<const PublishedRecord> published;
+    /// Called before each piece of work with its name and the share done. May be empty.
+    std::function<void(std::string_view, double)> progress;
+};
+
+/// Predicts every method for the scenario: times with ranges, traffic, bound, memory, what to try, what it is worth.
+/// Cost: in tensor classes and ranks, not in tensors.
+[[nodiscard]] Report compare(const Scenario& scenario, const CompareRequest& request);
+
+}  // namespace refit

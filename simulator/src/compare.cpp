@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "refit/estimate.hpp"
+#include "refit/memory.hpp"
+#include "refit/methods.hpp"
+#include "refit/quantity.hpp"
+#include "refit/vllm.hpp"
+
+namespace refit {
+namespace {
+
+/// Methods that NeMo RL runs and whose costs published times determine.
+bool is_calibrated(Method method, Coverage coverage) {
+    return method == Method::kGatherBroadcast || (method == Method::kHybrid && coverage != Coverage::kAll);
+}
+
+double share(double part, Seconds whole) { return whole.value() > 0.0 ? std::min(1.0, part / whole.value()) : 0.0; }
+
+/// The resource that is busy longest, over the whole refit.
+Bottleneck bottleneck_of(const PlanLoads& loads, const Setting& setting, const Estimate& estimate, const Cluster& cluster) {
+    const auto& ports = loads.traffic.ports();
+    const auto name_rank = [&](std::uint32_t rank) {
+        return cluster.is_trainer(RankId{rank}) ? "trainer rank " + std::to_string(rank)
+                                                : "generation rank " + std::to_string(rank - cluster.train_gpus());
+    };
+    const auto nic_rate = [&](std::uint32_t rank) {
+        return (cluster.is_trainer(RankId{rank}) ? setting.train_nic : setting.generate_nic) * setting.constants.nic_efficiency.value;
+    };
+    const auto sender = loads.busiest_sender;
+    const auto receiver = loads.busiest_receiver;
+    Bottleneck busiest{"nic-out", name_rank(sender), share(static_cast<double>(ports[sender].nic_out) / nic_rate(sender), estimate.total)};
+    const Bottleneck in{"nic-in", name_rank(receiver), share(static_cast<double>(ports[receiver].nic_in) / nic_rate(receiver), estimate.total)};
+    busiest = in.share > busiest.share ? in : busiest;
+    for (const auto& [name, resource] : {std::pair{"collective calls", "collective-calls"},
+                                         std::pair{"loading", "loading"},
+                                         std::pair{"device copies", "device-copies"},
+                                         std::pair{"control", "fixed"},
+                                         std::pair{"finalising experts", "finalize"}}) {
+        double seconds = 0.0;
+        for (const auto& term : estimate.terms) {
+            seconds += term.name == name ? term.seconds.value() : 0.0;
+        }
+        if (share(seconds, estimate.total) > busiest.share) {
+            busiest = {resource, std::string{resource} == "loading" ? "each generation host" : "each host", share(seconds, estimate.total)};
+        }
+    }
+    return busiest;
+}
+
+Bytes mean_trainer_nic_out(const Traffic& traffic, const Cluster& cluster) {
+    std::uint64_t sum = 0;
+    for (std::uint32_t rank = 0; rank < cluster.train_gpus(); ++rank) {
+        sum += traffic.ports()[rank].nic_out;
+    }
+    return Bytes{sum / cluster.train_gpus()};
+}
+
+const PublishedRecord* record_of(std::span<const PublishedRecord> records, const std::string& id) {
+    const auto found = std::ranges::find(records, id, &PublishedRecord::id);
+    return found == records.end() ? nullptr : &*found;
+}
+
+void widen(PublishedTime& time, const PublishedRecord& record) {
+    const auto take_low = record.low ? record.low : record.seconds;
+    const auto take_high = record.high ? record.high : record.seconds;
+    if (take_low && take_high) {
+        time.low = time.low ? std::min(*time.low, *take_low) : *take_low;
+        time.high = time.high ? std::max(*time.high, *take_high) : *take_high;
+    }
+}
+
+/// Error of a prediction: 0 inside the published spread, else relative to its nearer end.
+double error_of(Seconds predicted, const PublishedTime& published) {
+    if (!published.low || !published.high || (predicted >= *published.low && predicted <= *published.high)) {
+        return 0.0;
+    }
+    const auto nearer = predicted < *published.low ? *published.low : *published.high;
+    return predicted / nearer - 1.0;
+}
+
+std::optional<PublishedTime> published_time(const Scenario& scenario, Method method, Seconds predicted,
+                                            std::span<const PublishedRecord> records) {
+    const std::string engine = method == Method::kGatherBroadcast ? "nemo-rl-broadcast"
+                               : method == Method::kHybrid        ? "nemo-rl-reshard"
+                                                                  : "";
+    for (const auto& id : scenario.published) {
+        const auto* record = record_of(records, id);
+        if (record == nullptr || engine.empty() || record->engine != engine) {
+            continue;
+        }
+        PublishedTime time{id, record->seconds, {}, {}, 0.0, record->inferred};
+        widen(time, *record);
+        for (const auto& other : record->same_configuration_as) {
+            if (const auto* same = record_of(records, other)) {
+                widen(time, *same);
+            }
+        }
+        time.error = error_of(predicted, time);
+        return time;
+    }
+    return std::nullopt;
+}
+
+class Comparison {
+public:
+    Comparison(const Scenario& scenario, const CompareRequest& request)
+        : scenario_{scenario},
+          request_{request},
+          workload_{Workload::make(scenario)},
+          setting_{make_setting(scenario, workload_)} {}
+
+    Report run() {
+        tell("bounds", 0.0);
+        add_bounds();
+        add_fractions();
+        const auto count = static_cast<double>(request_.methods.size());
+        for (std::size_t i = 0; i < request_.methods.size(); ++i) {
+            tell(name_of(request_.methods[i]), (1.0 + static_cast<double>(i)) / (count + 2.0));
+            add_method(request_.methods[i]);
+        }
+        add_speedup();
+        tell("what to try", (1.0 + count) / (count + 2.0));
+        if (const auto* hybrid = report_.find(Method::kHybrid); hybrid != nullptr && hybrid->refused.empty()) {
+            add_streams_trial();
+            add_coverage_trial(*hybrid);
+            add_placement_trial(*hybrid);
+        }
+        add_steps();
+        add_assumptions();
+        return std::move(report_);
+    }
+
+private:
+    void tell(std::string_view what, double done) const {
+        if (request_.progress) {
+            request_.progress(what, done);
+        }
+    }
+
+    void add_bounds() {
+        const auto& constants = scenario_.engine.constants;
+        const auto bound = [&](double nic, double nvlink) {
+            return lower_bound(workload_, scenario_.train, scenario_.cluster, port_rates(scenario_.cluster, nic, nvlink));
+        };
+        report_.bound = bound(constants.nic_efficiency.value, constants.nvlink_efficiency.value);
+        report_.line_rate_bound = bound(1.0, 1.0);
+    }
+
+    void add_fractions() {
+        const auto fraction = [&](Coverage coverage) {
+            Bytes bytes;
+            for (const auto& entry : workload_.classes()) {
+                bytes += is_bulk(entry.parameter, coverage) ? entry.parameter.bytes() : Bytes{};
+            }
+            return bytes.as_double() / workload_.payload_bytes().as_double();
+        };
+        report_.bulk_fraction = fraction(scenario_.coverage);
+        report_.ffn_fraction = fraction(Coverage::kFfn);
+    }
+
+    void add_method(Method method) {
+        MethodReport entry;
+        entry.method = method;
+        auto plan = make_plan(method, scenario_, workload_);
+        if (!plan) {
+            entry.refused = std::move(plan.error());
+            report_.methods.push_back(std::move(entry));
+            return;
+        }
+        const auto loads = make_loads(*plan, scenario_.cluster);
+        auto estimated = estimate(loads, setting_);
+        entry.is_calibrated = is_calibrated(method, scenario_.coverage);
+        entry.seconds = estimated.total;
+        const auto range = estimate_range(loads, setting_, entry.is_calibrated);
+        entry.low = range.low;
+        entry.high = range.high;
+        entry.transfer = estimated.transfer;
+        entry.logical = logical_bytes(*plan, workload_);
+        entry.network = Bytes{loads.traffic.network_bytes()};
+        entry.nvlink = Bytes{loads.traffic.nvlink_bytes()};
+        entry.nic_per_trainer = mean_trainer_nic_out(loads.traffic, scenario_.cluster);
+        entry.peak = peak_bytes(*plan, scenario_, workload_);
+        entry.bottleneck = bottleneck_of(loads, setting_, estimated, scenario_.cluster);
+        entry.phases = std::move(estimated.phases);
+        entry.terms = std::move(estimated.terms);
+        entry.published = published_time(scenario_, method, entry.seconds, request_.published);
+        report_.methods.push_back(std::move(entry));
+        if (method == Method::kHybrid) {
+            hybrid_loads_ = loads;
+            region_ = largest_region(*plan, workload_);
+        }
+        if (method == Method::kGatherBroadcast) {
+            broadcast_loads_ = loads;
+        }
+    }
+
+    /// The ratio over all readings, each taken for both methods; the model's error counts for each, independently.
+    void add_speedup() {
+        if (!hybrid_loads_ || !broadcast_loads_) {
+            return;
+        }
+        const auto ratio = [&](const Reading& reading) {
+            return estimate(*broadcast_loads_, setting_, reading).total / estimate(*hybrid_loads_, setting_, reading).total;
+        };
+        Speedup speedup;
+        speedup.ratio = ratio({});
+        speedup.low = speedup.ratio;
+        speedup.high = speedup.ratio;
+        for (const auto& reading : readings()) {
+            speedup.low = std::min(speedup.low, ratio(reading));
+            speedup.high = std::max(speedup.high, ratio(reading));
+        }
+        const auto error = std::sqrt(2.0) * setting_.constants.model_error.value;
+        speedup.low *= 1.0 - error;
+        speedup.high *= 1.0 + error;
+        report_.speedup = speedup;
+    }
+
+    /// The fewest streams that come within 1 % of what any number of streams gives.
+    void add_streams_trial() {
+        const auto at = [&](std::uint32_t streams) {
+            auto setting = setting_;
+            setting.streams = streams;
+            return estimate(*hybrid_loads_, setting).total;
+        };
+        const auto now = setting_.streams;
+        const auto most = std::max(now, scenario_.train.pp);
+        const auto best = at(most);
+        auto streams = now;
+        while (streams < most && at(streams) > best * 1.01) {
+            ++streams;
+        }
+        if (streams > now) {
+            report_.trials.push_back({{"engine.options.NRL_REFIT_NUM_STREAMS", std::to_string(streams), "now " + std::to_string(now)},
+                                      at(now),
+                                      at(streams),
+                                      static_cast<std::int64_t>((region_ * (streams - now)).count())});
+        }
+    }
+
+    /// NeMo RL's name rule misses experts that are named w1, w2, w3.
+    void add_coverage_trial(const MethodReport& hybrid) {
+        if (scenario_.coverage != Coverage::kNemoRlNames || report_.bulk_fraction >= 0.5 || report_.ffn_fraction <= report_.bulk_fraction) {
+            return;
+        }
+        auto changed = scenario_;
+        changed.coverage = Coverage::kFfn;
+        add_changed_trial(changed, workload_, hybrid, {"engine.coverage", "ffn", "now nemo-rl-names"});
+    }
+
+    void add_placement_trial(const MethodReport& hybrid) {
+        const auto& cluster = scenario_.cluster;
+        const auto whole = std::min(cluster.train_system().gpus_per_domain, cluster.generate_system().gpus_per_domain);
+        const auto used = cluster.placement().train_gpus_per_domain;
+        if (used >= whole) {
+            return;
+        }
+        auto changed = scenario_;
+        auto placement = cluster.placement();
+        placement.train_gpus_per_domain = whole;
+        placement.generate_gpus_per_domain = whole;
+        changed.cluster = Cluster{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement};
+        add_changed_trial(changed, workload_, hybrid, {"placement.gpus_used_per_domain", std::to_string(whole), "now " + std::to_string(used)});
+    }
+
+    void add_changed_trial(const Scenario& changed, const Workload& workload, const MethodReport& hybrid, Suggestion change) {
+        const auto plan = make_plan(Method::kHybrid, changed, workload);
+        if (plan) {
+            const auto after = estimate(make_loads(*plan, changed.cluster), make_setting(changed, workload)).total;
+            const auto peak = peak_bytes(*plan, changed, workload).generation;
+            report_.trials.push_back({std::move(change),
+                                      hybrid.seconds,
+                                      after,
+                                      static_cast<std::int64_t>(peak.count()) - static_cast<std::int64_t>(hybrid.peak.generation.count())});
+        }
+    }
+
+    void add_steps() {
+        const auto* slow = report_.find(Method::kGatherBroadcast);
+        const auto* fast = report_.find(Method::kHybrid);
+        if (slow == nullptr || fast == nullptr || !slow->refused.empty() || !fast->refused.empty()) {
+            return;
+        }
+        const auto saved = slow->seconds - fast->seconds;
+        for (const auto step : request_.steps) {
+            const bool fits = step > slow->seconds;
+            report_.steps.push_back({step, share(slow->seconds.value(), step), fits ? step / (step - saved) : 1.0});
+        }
+    }
+
+    template <class T, class Get>
+    void assume(const std::string& name, const Figure<T>& figure, const char* unit, Get get) {
+        report_.assumptions.push_back({name, get(figure.value), unit, get(figure.low), get(figure.high), figure.source, "vendor", {}});
+    }
+
+    void assume_system(const std::string& side, const System& system) {
+        const auto rate = [](Bandwidth value) { return value.bytes_per_second(); };
+        assume(side + ".nic", system.nic, "B/s", rate);
+        assume(side + ".nvlink", system.nvlink, "B/s", rate);
+        assume(side + ".hbm_copy", system.hbm_copy, "B/s", rate);
+        assume(side + ".gpu_memory", system.gpu_memory, "B", [](Bytes value) { return value.as_double(); });
+    }
+
+    void assume(const char* name, const Constant& constant, const char* unit) {
+        const auto kind = constant.kind == "fitted" ? "fitted" : "assumed";
+        report_.assumptions.push_back({name, constant.value, unit, constant.low, constant.high, constant.source, kind, constant.identified_by});
+    }
+
+    void add_assumptions() {
+        assume_system("train", scenario_.cluster.train_system());
+        assume_system("generate", scenario_.cluster.generate_system());
+        const auto& constants = scenario_.engine.constants;
+        assume("nic_efficiency", constants.nic_efficiency, "1");
+        assume("nvlink_efficiency", constants.nvlink_efficiency, "1");
+        assume("call_cost", constants.call_cost, "s");
+        assume("tensor_cost", constants.tensor_cost, "s");
+        assume("tensor_cost_per_expert", constants.tensor_cost_per_expert, "s");
+        assume("fixed_cost", constants.fixed_cost, "s");
+        assume("fixed_cost_per_gpu", constants.fixed_cost_per_gpu, "s");
+        assume("bulk_parameter_cost", constants.bulk_parameter_cost, "s");
+        assume("bulk_parameter_cost_floor", constants.bulk_parameter_cost_floor, "s");
+        assume("finalize_per_expert", constants.finalize_per_expert, "s");
+        assume("finalize_slow_allgather_factor", constants.finalize_slow_allgather_factor, "1");
+        assume("finalize_per_local_byte", constants.finalize_per_local_byte, "s/B");
+        assume("nic_sharing", constants.nic_sharing, "1");
+        assume("model_error", constants.model_error, "1");
+        const auto used = static_cast<double>(scenario_.cluster.placement().train_gpus_per_domain);
+        report_.assumptions.push_back({"placement.gpus_used_per_domain", used, "GPUs", used, used, "scenario, or the largest multiple of 16 in a domain", "assumed", {}});
+    }
+
+    const Scenario& scenario_;
+    const CompareRequest& request_;
+    Workload workload_;
+    Setting setting_;
+    Report report_;
+    std::optional<PlanLoads> hybrid_loads_;
+    std::optional<PlanLoads> broadcast_loads_;
+    Bytes region_;
+};
+
+}  // namespace
+
+Report compare(const Scenario& scenario, const CompareRequest& request) { return Comparison{scenario, request}.run(); }
+
+}  // namespace refit
