@@ -76,7 +76,7 @@ PartTotals Inventory::totals(ModelPart part) const {
     PartTotals totals;
     for (const auto& entry : classes_) {
         if (entry.part == part) {
-            totals.parameters += entry.elements() * entry.tensors();
+            totals.parameters += entry.parameters() * entry.tensors();
             totals.tensors += entry.tensors();
             totals.bytes += entry.bytes();
         }

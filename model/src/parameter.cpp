@@ -2,6 +2,7 @@
 #include "refit/parameter.hpp"
 
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 namespace refit {
@@ -19,6 +20,14 @@ std::uint64_t ParameterClass::elements() const {
         product *= extent;
     }
     return product;
+}
+
+std::uint64_t ParameterClass::parameters() const {
+    if (segments.empty() || shape.empty() || shape.front() == 0) {
+        return elements();
+    }
+    const auto rows = std::accumulate(segments.begin(), segments.end(), std::uint64_t{0});
+    return elements() / shape.front() * rows;
 }
 
 Bytes ParameterClass::tensor_bytes() const { return Bytes{elements()} * size_of(dtype); }

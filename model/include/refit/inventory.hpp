@@ -23,7 +23,8 @@ struct PartTotals {
 
 /// Every parameter of a model, by classes.
 ///
-/// Invariant: class names are unique; every layer named lies below layers().
+/// Invariant: classes of one name lie in different layers (Kimi-K3 has an o_proj of two kinds, and MTP layers repeat
+/// the names of others); the layers of the text lie below layers().
 class Inventory {
 public:
     /// Reads the facts with the family that their `model_type` names.

@@ -68,6 +68,8 @@ struct ParameterClass {
     [[nodiscard]] std::uint64_t tensors_per_layer() const noexcept { return experts > 0 ? experts : 1; }
     [[nodiscard]] std::uint64_t tensors() const noexcept;
     [[nodiscard]] std::uint64_t elements() const;  ///< Of one tensor. Errors: overflow throws.
+    /// Of one tensor, without rows beyond the last segment: those are padding. Errors: overflow throws.
+    [[nodiscard]] std::uint64_t parameters() const;
     [[nodiscard]] Bytes tensor_bytes() const;      ///< Of one tensor.
     [[nodiscard]] Bytes bytes() const;             ///< Of all tensors of the class.
 };

@@ -15,13 +15,13 @@ namespace {
 
 constexpr int kDeepest = 64;
 
-/// "line 3, column 7" of a byte offset.
+/// "3:7", the line and the column of a byte offset; both count from one.
 std::string position_of(std::string_view text, std::size_t offset) {
     const auto head = text.substr(0, std::min(offset, text.size()));
     const auto line = 1 + std::count(head.begin(), head.end(), '\n');
     const auto start = head.rfind('\n');
-    const auto column = head.size() - (start == std::string_view::npos ? 0 : start + 1);
-    return std::to_string(line) + ":" + std::to_string(std::max<std::size_t>(column, 1));
+    const auto column = 1 + head.size() - (start == std::string_view::npos ? 0 : start + 1);
+    return std::to_string(line) + ":" + std::to_string(column);
 }
 
 /// Depth of brackets outside strings; the parser recurses once a level.

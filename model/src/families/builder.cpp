@@ -79,6 +79,17 @@ void Builder::attention_projections(std::string prefix, const AttentionHeads& he
     project("v_proj.weight", Sharding::kValue, heads.key_value, heads.rows_per_key_value_head);
 }
 
+void Builder::latent_attention(const std::string& prefix, const LatentAttention& d) {
+    const std::string heads = "attention heads";
+    replicated(prefix + "q_a_proj.weight", {d.query_rank, d.hidden});
+    replicated(prefix + "q_a_layernorm.weight", {d.query_rank});
+    column(prefix + "q_b_proj.weight", {d.heads * (d.nope + d.rope), d.query_rank}, d.heads, heads);
+    replicated(prefix + "kv_a_proj_with_mqa.weight", {d.kv_rank + d.rope, d.hidden});
+    replicated(prefix + "kv_a_layernorm.weight", {d.kv_rank});
+    column(prefix + "kv_b_proj.weight", {d.heads * (d.nope + d.value), d.kv_rank}, d.heads, heads);
+    row(prefix + "o_proj.weight", {d.hidden, d.heads * d.value}, d.heads, heads);
+}
+
 void Builder::mlp(std::string prefix, std::uint64_t hidden, std::uint64_t width, bool gated, bool is_ffn) {
     const std::string units = is_ffn ? "MLP width" : "shared expert width";
     if (gated) {

@@ -16,6 +16,11 @@ using Layers = std::vector<std::uint32_t>;
 /// Layers `first`, `first + 1` … `last - 1`.
 [[nodiscard]] Layers layer_range(std::uint64_t first, std::uint64_t last);
 
+/// Dimensions of multi-head latent attention.
+struct LatentAttention {
+    std::uint64_t hidden, heads, query_rank, kv_rank, nope, rope, value;
+};
+
 /// Collects the classes of a model, in the order of a layer's execution.
 /// Each call adds one class; the returned reference is good until the next call.
 class Builder {
@@ -34,6 +39,8 @@ public:
 
     /// q, k and v projections, `{query rows, hidden}` and so on: one export task.
     void attention_projections(std::string prefix, const AttentionHeads& heads, std::uint64_t hidden);
+    /// Down projections to the latents with their norms, up projections from them by head, and the output.
+    void latent_attention(const std::string& prefix, const LatentAttention& d);
     /// gate (where `gated`), up and down of a dense MLP or of shared experts; `is_ffn` only for the former.
     void mlp(std::string prefix, std::uint64_t hidden, std::uint64_t width, bool gated, bool is_ffn);
     /// gate (where `gated`), up and down of routed experts; `names` are in that order.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeepSeek-V3 and Kimi-K2: multi-head latent attention, dense first layers, routed and shared experts, MTP.
 #include "builder.hpp"
+#include "checks.hpp"
 #include "family.hpp"
 
 namespace refit::families {
@@ -13,7 +14,7 @@ struct Dimensions {
 
 Dimensions read(const Facts& facts, Faults& faults) {
     return {.hidden = facts.positive("hidden_size", faults),
-            .layers = facts.positive("num_hidden_layers", faults),
+            .layers = layer_count(facts, "num_hidden_layers", faults),
             .vocabulary = facts.positive("vocab_size", faults),
             .heads = facts.positive("num_attention_heads", faults),
             .query_rank = facts.positive("q_lora_rank", faults),
@@ -26,19 +27,19 @@ Dimensions read(const Facts& facts, Faults& faults) {
             .experts = facts.positive("n_routed_experts", faults),
             .expert_width = facts.positive("moe_intermediate_size", faults),
             .shared_experts = facts.natural_or("n_shared_experts", 0, faults),
-            .mtp_layers = facts.natural_or("num_nextn_predict_layers", 0, faults)};
+            .mtp_layers = layer_count_or_none(facts, "num_nextn_predict_layers", faults)};
 }
 
 void add_attention(Builder& builder, const Dimensions& d) {
-    const std::string heads = "attention heads";
     builder.replicated("input_layernorm.weight", {d.hidden});
-    builder.replicated("self_attn.q_a_proj.weight", {d.query_rank, d.hidden});
-    builder.replicated("self_attn.q_a_layernorm.weight", {d.query_rank});
-    builder.column("self_attn.q_b_proj.weight", {d.heads * (d.nope + d.rope), d.query_rank}, d.heads, heads);
-    builder.replicated("self_attn.kv_a_proj_with_mqa.weight", {d.kv_rank + d.rope, d.hidden});
-    builder.replicated("self_attn.kv_a_layernorm.weight", {d.kv_rank});
-    builder.column("self_attn.kv_b_proj.weight", {d.heads * (d.nope + d.value), d.kv_rank}, d.heads, heads);
-    builder.row("self_attn.o_proj.weight", {d.hidden, d.heads * d.value}, d.heads, heads);
+    builder.latent_attention("self_attn.",
+                             {.hidden = d.hidden,
+                              .heads = d.heads,
+                              .query_rank = d.query_rank,
+                              .kv_rank = d.kv_rank,
+                              .nope = d.nope,
+                              .rope = d.rope,
+                              .value = d.value});
     builder.replicated("post_attention_layernorm.weight", {d.hidden});
 }
 
@@ -69,6 +70,9 @@ void add_mtp(Builder& builder, const Dimensions& d) {
 
 Parameters deepseek_v3(const Facts& facts, Faults& faults) {
     const auto d = read(facts, faults);
+    if (faults.empty()) {
+        expect_at_most(facts, "first_k_dense_replace", d.dense_layers, "num_hidden_layers", d.layers, faults);
+    }
     if (!faults.empty()) {
         return {};
     }
@@ -77,10 +81,14 @@ Parameters deepseek_v3(const Facts& facts, Faults& faults) {
     builder.vocabulary("embed_tokens.weight", {d.vocabulary, d.hidden});
     builder.enter("model.layers.{layer}.", layer_range(0, d.layers));
     add_attention(builder, d);
-    builder.enter("model.layers.{layer}.", layer_range(0, d.dense_layers));
-    builder.mlp("mlp.", d.hidden, d.dense_width, true, true);
-    builder.enter("model.layers.{layer}.", layer_range(d.dense_layers, d.layers));
-    add_moe(builder, d);
+    if (d.dense_layers > 0) {
+        builder.enter("model.layers.{layer}.", layer_range(0, d.dense_layers));
+        builder.mlp("mlp.", d.hidden, d.dense_width, true, true);
+    }
+    if (d.dense_layers < d.layers) {
+        builder.enter("model.layers.{layer}.", layer_range(d.dense_layers, d.layers));
+        add_moe(builder, d);
+    }
     builder.enter_outside("", true);
     builder.replicated("model.norm.weight", {d.hidden});
     builder.vocabulary("lm_head.weight", {d.vocabulary, d.hidden});

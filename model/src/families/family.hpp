@@ -27,6 +27,10 @@ struct Family {
 [[nodiscard]] std::span<const Family> registry() noexcept;
 
 [[nodiscard]] Parameters deepseek_v3(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters kimi_k3(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters nemotron_h(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters qwen3_5_moe(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters qwen3_moe(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters teaching_matrix(const Facts& facts, Faults& faults);
 
 }  // namespace refit::families
