@@ -118,18 +118,18 @@ Kind make_bytes_kind() {
 }
 
 const Kind& bandwidth_kind() {
-    static const Kind kKind = make_bandwidth_kind();
-    return kKind;
+    static const Kind kind = make_bandwidth_kind();
+    return kind;
 }
 
 const Kind& duration_kind() {
-    static const Kind kKind = make_duration_kind();
-    return kKind;
+    static const Kind kind = make_duration_kind();
+    return kind;
 }
 
 const Kind& bytes_kind() {
-    static const Kind kKind = make_bytes_kind();
-    return kKind;
+    static const Kind kind = make_bytes_kind();
+    return kind;
 }
 
 bool is_digit(char c) {

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# Prints (on stderr, as message() does) one shell command a line that checks a source with clang 14.
+#   cmake -D DATABASE=compile_commands.json -D ROOT=FOLDER -P clang_syntax_commands.cmake
+# Only the sources of the libraries under ROOT are listed: those in model/, planner/ and simulator/.
+file(READ "${DATABASE}" database)
+string(JSON count LENGTH "${database}")
+math(EXPR last "${count} - 1")
+foreach(index RANGE ${last})
+    string(JSON source GET "${database}" ${index} file)
+    string(JSON folder GET "${database}" ${index} directory)
+    string(JSON command GET "${database}" ${index} command)
+    string(REPLACE "${ROOT}/" "" relative "${source}")
+    if(relative MATCHES "^(model|planner|simulator)/")
+        string(FIND "${command}" " " compiler_end)
+        string(SUBSTRING "${command}" ${compiler_end} -1 arguments)
+        string(REGEX REPLACE " -o [^ ]+ -c " " " arguments "${arguments}")
+        message("cd '${folder}' && clang++-14 -fsyntax-only${arguments}")
+    endif()
+endforeach()
