@@ -127,8 +127,8 @@ public:
         add_speedup();
         tell("what to try", (1.0 + count) / (count + 2.0));
         if (const auto* hybrid = report_.find(Method::kHybrid); hybrid != nullptr && hybrid->refused.empty()) {
-            add_streams_trial();
             add_coverage_trial(*hybrid);
+            add_streams_trial();
             add_placement_trial(*hybrid);
         }
         add_steps();
@@ -165,39 +165,45 @@ private:
     }
 
     void add_method(Method method) {
-        MethodReport entry;
-        entry.method = method;
         auto plan = make_plan(method, scenario_, workload_);
         if (!plan) {
+            MethodReport entry;
+            entry.method = method;
             entry.refused = std::move(plan.error());
             report_.methods.push_back(std::move(entry));
             return;
         }
-        const auto loads = make_loads(*plan, scenario_.cluster);
+        auto loads = make_loads(*plan, scenario_.cluster);
+        auto entry = report_of(*plan, loads);
+        entry.published = published_time(scenario_, method, entry.seconds, request_.published);
+        report_.methods.push_back(std::move(entry));
+        if (method == Method::kHybrid) {
+            hybrid_loads_ = std::move(loads);
+            region_ = largest_region(*plan, workload_);
+        } else if (method == Method::kGatherBroadcast) {
+            broadcast_loads_ = std::move(loads);
+        }
+    }
+
+    [[nodiscard]] MethodReport report_of(const Plan& plan, const PlanLoads& loads) const {
+        MethodReport entry;
+        entry.method = plan.method;
         auto estimated = estimate(loads, setting_);
-        entry.is_calibrated = is_calibrated(method, scenario_.coverage);
+        entry.is_calibrated = is_calibrated(plan.method, plan.coverage);
         entry.seconds = estimated.total;
         const auto range = estimate_range(loads, setting_, entry.is_calibrated);
         entry.low = range.low;
         entry.high = range.high;
         entry.transfer = estimated.transfer;
-        entry.logical = logical_bytes(*plan, workload_);
+        entry.logical = logical_bytes(plan, workload_);
         entry.network = Bytes{loads.traffic.network_bytes()};
         entry.nvlink = Bytes{loads.traffic.nvlink_bytes()};
         entry.nic_per_trainer = mean_trainer_nic_out(loads.traffic, scenario_.cluster);
-        entry.peak = peak_bytes(*plan, scenario_, workload_);
+        entry.peak = peak_bytes(plan, scenario_, workload_);
         entry.bottleneck = bottleneck_of(loads, setting_, estimated, scenario_.cluster);
         entry.phases = std::move(estimated.phases);
         entry.terms = std::move(estimated.terms);
-        entry.published = published_time(scenario_, method, entry.seconds, request_.published);
-        report_.methods.push_back(std::move(entry));
-        if (method == Method::kHybrid) {
-            hybrid_loads_ = loads;
-            region_ = largest_region(*plan, workload_);
-        }
-        if (method == Method::kGatherBroadcast) {
-            broadcast_loads_ = loads;
-        }
+        return entry;
     }
 
     /// The ratio over all readings, each taken for both methods; the model's error counts for each, independently.
@@ -246,12 +252,23 @@ private:
 
     /// NeMo RL's name rule misses experts that are named w1, w2, w3.
     void add_coverage_trial(const MethodReport& hybrid) {
-        if (scenario_.coverage != Coverage::kNemoRlNames || report_.bulk_fraction >= 0.5 || report_.ffn_fraction <= report_.bulk_fraction) {
+        if (scenario_.coverage != Coverage::kNemoRlNames || report_.bulk_fraction >= 0.5 ||
+            report_.ffn_fraction <= report_.bulk_fraction) {
             return;
         }
         auto changed = scenario_;
         changed.coverage = Coverage::kFfn;
-        add_changed_trial(changed, workload_, hybrid, {"engine.coverage", "ffn", "now nemo-rl-names"});
+        const auto plan = make_plan(Method::kHybrid, changed, workload_);
+        if (plan) {
+            report_.hybrid_by_meaning = report_of(*plan, make_loads(*plan, scenario_.cluster));
+            add_trial(hybrid, *report_.hybrid_by_meaning, {"engine.coverage", "ffn", "now nemo-rl-names"});
+        }
+    }
+
+    void add_trial(const MethodReport& before, const MethodReport& after, Suggestion change) {
+        const auto extra = static_cast<std::int64_t>(after.peak.generation.count()) -
+                           static_cast<std::int64_t>(before.peak.generation.count());
+        report_.trials.push_back({std::move(change), before.seconds, after.seconds, extra});
     }
 
     void add_placement_trial(const MethodReport& hybrid) {
@@ -266,18 +283,10 @@ private:
         placement.train_gpus_per_domain = whole;
         placement.generate_gpus_per_domain = whole;
         changed.cluster = Cluster{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement};
-        add_changed_trial(changed, workload_, hybrid, {"placement.gpus_used_per_domain", std::to_string(whole), "now " + std::to_string(used)});
-    }
-
-    void add_changed_trial(const Scenario& changed, const Workload& workload, const MethodReport& hybrid, Suggestion change) {
-        const auto plan = make_plan(Method::kHybrid, changed, workload);
+        const auto plan = make_plan(Method::kHybrid, changed, workload_);
         if (plan) {
-            const auto after = estimate(make_loads(*plan, changed.cluster), make_setting(changed, workload)).total;
-            const auto peak = peak_bytes(*plan, changed, workload).generation;
-            report_.trials.push_back({std::move(change),
-                                      hybrid.seconds,
-                                      after,
-                                      static_cast<std::int64_t>(peak.count()) - static_cast<std::int64_t>(hybrid.peak.generation.count())});
+            const auto after = report_of(*plan, make_loads(*plan, changed.cluster));
+            add_trial(hybrid, after, {"placement.gpus_used_per_domain", std::to_string(whole), "now " + std::to_string(used)});
         }
     }
 

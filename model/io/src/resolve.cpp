@@ -89,7 +89,10 @@ private:
             if (!fault.nearest && fallback != nullptr) {
                 fault.nearest = Suggestion{std::string{name}, fallback, ""};
             }
-            fault.message = std::string{name} + ": " + fault.message;
+            const auto side = name.substr(0, name.find('.') + 1);
+            if (side.empty() || !fault.message.starts_with(side)) {
+                fault.message = std::string{name} + ": " + fault.message;
+            }
             faults.push_back(std::move(fault));
         }
         return std::nullopt;

@@ -125,6 +125,8 @@ struct Assumption {
 /// Methods side by side for one scenario.
 struct Report {
     std::vector<MethodReport> methods;
+    /// Hybrid with the bulk parameters taken by meaning, where the scenario's name rule catches under half the bytes.
+    std::optional<MethodReport> hybrid_by_meaning;
     Bound bound;            ///< At the rates that software reaches.
     Bound line_rate_bound;  ///< At line rate.
     double bulk_fraction = 0.0;      ///< Of the bytes, by the scenario's coverage.

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "faults_text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "options.hpp"
+
+namespace refit::cli {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+/// The suggestions, each once, in order of first use.
+std::vector<Suggestion> distinct_suggestions(const Faults& faults) {
+    std::vector<Suggestion> distinct;
+    for (const auto& fault : faults) {
+        if (fault.nearest && std::ranges::find(distinct, *fault.nearest) == distinct.end()) {
+            distinct.push_back(*fault.nearest);
+        }
+    }
+    return distinct;
+}
+
+std::string headline(const Faults& faults) {
+    const bool is_infeasible = std::ranges::all_of(faults, [](const Fault& fault) {
+        return fault.code == ErrorCode::kInfeasible || fault.code == ErrorCode::kUnsupported;
+    });
+    const auto count = std::to_string(faults.size()) + (faults.size() == 1 ? " fault" : " faults");
+    return std::string{is_infeasible ? "this cannot run: " : "this cannot be understood: "} + count +
+           ". Nothing was computed or written.";
+}
+
+/// The numbers of the faults that this suggestion answers: "cures 1 and 2", where there are others beside.
+std::string cured_by(const Suggestion& suggestion, const Faults& faults) {
+    std::string numbers;
+    std::size_t cured = 0;
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+        if (faults[i].nearest == suggestion) {
+            numbers += (numbers.empty() ? "" : ", ") + std::to_string(i + 1);
+            ++cured;
+        }
+    }
+    return cured > 1 ? "   (cures " + numbers + ")" : "";
+}
+
+/// One command that applies every suggestion, where that leaves nothing to complain about.
+std::string whole_cure(const Faults& faults, const std::string& command, const io::ScenarioDraft* draft,
+                       const io::Library* library) {
+    const auto suggestions = distinct_suggestions(faults);
+    if (draft == nullptr || library == nullptr || suggestions.size() < 2) {
+        return {};
+    }
+    auto mended = *draft;
+    std::string flags;
+    for (const auto& suggestion : suggestions) {
+        mended.apply(suggestion);
+        flags += " " + flag_for(suggestion);
+    }
+    return io::resolve(mended, *library) ? "All of it:  " + command + flags + "    checked just now\n" : "";
+}
+
+}  // namespace
+
+std::string flag_for(const Suggestion& suggestion) {
+    for (const auto& option : field_options()) {
+        if (suggestion.field == option.field) {
+            return std::string{option.flag} + " " + suggestion.value;
+        }
+    }
+    return "--set " + suggestion.field + "=" + suggestion.value;
+}
+
+std::string wrap(const std::string& text, std::size_t width, const std::string& indent) {
+    std::string result;
+    std::size_t column = 0;
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        const auto end = std::min(text.find(' ', begin), text.size());
+        const auto word = text.substr(begin, end - begin);
+        if (column > 0 && column + 1 + word.size() > width) {
+            result += "\n" + indent;
+            column = indent.size();
+        } else if (column > 0) {
+            result += ' ';
+            ++column;
+        }
+        result += word;
+        column += word.size();
+        begin = end + 1;
+    }
+    return result;
+}
+
+std::string describe_faults(const Faults& faults, const std::string& command, bool has_color,
+                            const io::ScenarioDraft* draft, const io::Library* library) {
+    const std::string red = has_color ? "\033[1;31m" : "";
+    const std::string plain = has_color ? "\033[0m" : "";
+    std::string text = red + "refit: " + plain + headline(faults) + "\n\n";
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+        const auto& fault = faults[i];
+        const auto number = std::to_string(i + 1);
+        const std::string indent(5, ' ');
+        text += std::string(number.size() < 3 ? 3 - number.size() : 0, ' ') + number + "  ";
+        text += wrap(fault.message + "  [" + fault.rule + "]", kWidth - 5, indent) + "\n";
+        if (!fault.where.empty() && !fault.message.starts_with(fault.where)) {
+            text += indent + "where  " + fault.where + "\n";
+        }
+        const bool is_last_use = fault.nearest && std::none_of(faults.begin() + static_cast<std::ptrdiff_t>(i) + 1, faults.end(), [&](const Fault& other) {
+                                     return other.nearest == fault.nearest;
+                                 });
+        if (is_last_use && fault.nearest->field.starts_with('-')) {
+            text += indent + "try    rename '" + fault.nearest->field.substr(1) + "' to '" + fault.nearest->value + "'\n";
+        } else if (is_last_use) {
+            text += indent + "try    " + flag_for(*fault.nearest) + cured_by(*fault.nearest, faults) + "\n";
+        }
+    }
+    const auto cure = whole_cure(faults, command, draft, library);
+    return cure.empty() ? text : text + "\n" + cure;
+}
+
+}  // namespace refit::cli

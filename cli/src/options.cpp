@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include <CLI/CLI.hpp>
+
+#include "refit/suggest.hpp"
+
+namespace refit::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  refit compare deepseek-v3-h100                          a shipped scenario
+  refit compare recipe.yaml --system h100-nvl8            a NeMo RL recipe as it is
+  refit compare deepseek-v3-h100 --generate tp16.dp16     change anything
+  refit explain deepseek-v3-h100                          every term, formula and source
+
+Exit codes: 0 answered, 2 usage, 3 input not understood, 4 cannot run, 5 not supported, 6 file trouble.)";
+
+const std::map<std::string, Format> kFormats{
+    {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"md", Format::kMarkdown}};
+
+/// What CLI11 fills; turned into Options afterwards.
+struct Raw {
+    std::map<std::string, std::string> fields;
+    std::vector<std::string> sets;
+    std::string format = "table";
+    bool no_color = false;
+    bool no_progress = false;
+};
+
+void add_common(CLI::App& command, Options& options, Raw& raw) {
+    command.add_option("scenario", options.scenario, "a scenario of data/scenarios, a scenario file, or a NeMo RL recipe (.yaml)");
+    for (const auto& option : field_options()) {
+        command.add_option(option.flag, raw.fields[option.flag], option.help)->group("Scenario");
+    }
+    command.add_option("--set", raw.sets, "set any scenario field: FIELD=VALUE")->group("Scenario")->expected(1)->allow_extra_args(false);
+    command.add_option("--method", options.methods, "only these methods: gather-broadcast, hybrid (or reshard), direct, striped")
+        ->delimiter(',')
+        ->group("What to show");
+    command.add_option("--step-time", options.steps, "length of your training step, for example 120s")
+        ->delimiter(',')
+        ->group("What to show");
+    command.add_option("-o", raw.format, "table, json, csv or md")->check(CLI::IsMember({"table", "json", "csv", "md"}))->group("What to show");
+    command.add_option("-O", options.output, "write to this file, whole or not at all")->group("What to show");
+    command.add_flag("--print-config", options.prints_config, "print where each field came from, and stop")->group("What to show");
+    command.add_flag("-q,--quiet", options.is_quiet, "no progress and no remarks")->group("What to show");
+    command.add_flag("--no-color", raw.no_color, "no colour in messages (also NO_COLOR)")->group("What to show");
+    command.add_flag("--no-progress", raw.no_progress, "no progress line")->group("What to show");
+    command.footer(kExamples);
+}
+
+bool wants_color(const Raw& raw) {
+    const char* no_color = std::getenv("NO_COLOR");
+    const char* terminal = std::getenv("TERM");
+    return !raw.no_color && (no_color == nullptr || *no_color == '\0') &&
+           (terminal == nullptr || std::string{terminal} != "dumb");
+}
+
+/// Moves the filled fields into the options. Returns a message where a --set has no "=".
+std::optional<std::string> collect_fields(const Raw& raw, Options& options) {
+    for (const auto& option : field_options()) {
+        const auto& value = raw.fields.at(option.flag);
+        if (!value.empty()) {
+            options.fields.emplace_back(option.field, value);
+            options.field_flags.emplace_back(option.flag);
+        }
+    }
+    for (const auto& item : raw.sets) {
+        const auto equals = item.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            return "--set takes FIELD=VALUE, not '" + item + "'";
+        }
+        options.fields.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+        options.field_flags.emplace_back("--set " + item.substr(0, equals));
+    }
+    return std::nullopt;
+}
+
+ExitCode usage_error(const std::string& message) {
+    std::cerr << "refit: " << message << "\nTry: " << program_name() << " --help\n";
+    return kUsageError;
+}
+
+/// A message of CLI11 with the nearest command or option where a word is unknown.
+std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr && dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) {
+        return error.what();
+    }
+    std::vector<std::string> commands;
+    for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        commands.push_back(command->get_name());
+    }
+    const std::string first = argc > 1 ? argv[1] : "";
+    if (std::ranges::find(commands, first) == commands.end()) {
+        return first.empty() ? "which command? There are " + join_names(commands)
+                             : "unknown command '" + first + "'; did you mean '" + nearest_name(first, commands) + "'?";
+    }
+    std::vector<std::string> flags;
+    for (const auto* option : app.get_subcommand(first)->get_options()) {
+        for (const auto& name : option->get_lnames()) {
+            flags.push_back("--" + name);
+        }
+    }
+    for (int i = 2; i < argc; ++i) {
+        const std::string word{argv[i]};
+        const auto name = word.substr(0, word.find('='));
+        if (name.starts_with("--") && std::ranges::find(flags, name) == flags.end()) {
+            return "unknown option '" + name + "'; did you mean '" + nearest_name(name, flags) + "'?";
+        }
+    }
+    return error.what();
+}
+
+}  // namespace
+
+const std::vector<FieldOption>& field_options() {
+    static const std::vector<FieldOption> kOptions{
+        {"--model", "model", "a model of data/models, or a Hugging Face folder"},
+        {"--train", "train.layout", "training layout, for example tp4.pp8.ep16@128"},
+        {"--generate", "generate.layout", "generation layout, for example tp8.dp16@128"},
+        {"--train-gpus", "train.gpus", "training GPUs"},
+        {"--gen-gpus", "generate.gpus", "generation GPUs"},
+        {"--system", "system", "a system of data/systems, or a file"},
+        {"--dtype", "dtype", "bf16, fp16 or fp32"},
+        {"--generate-dtype", "generate.dtype", "dtype on the generation side"},
+        {"--engine", "engine.name", "an engine of data/engines"},
+        {"--coverage", "engine.coverage", "bulk path takes: nemo-rl-names, ffn or all"},
+    };
+    return kOptions;
+}
+
+std::string program_name() {
+    const char* name = std::getenv("REFIT_CALLED_AS");
+    return name != nullptr && *name != '\0' ? name : "refit";
+}
+
+Parsed parse_options(int argc, const char* const* argv) {
+    CLI::App app{"Refit predicts how long fresh weights take from training to inference GPUs, what limits it, and what would be faster.", "refit"};
+    app.set_version_flag("--version", std::string{"refit "} + REFIT_VERSION);
+    app.require_subcommand(1);
+    app.footer(kExamples);
+    Options options;
+    Raw raw;
+    auto* compare = app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try");
+    auto* explain = app.add_subcommand("explain", "every term of each method with its formula, values and source");
+    add_common(*compare, options, raw);
+    add_common(*explain, options, raw);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& done) {
+        app.exit(done, std::cout, std::cerr);
+        return kOk;
+    } catch (const CLI::ParseError& error) {
+        return usage_error(explain_parse_error(app, error, argc, argv));
+    }
+    options.command = compare->parsed() ? Command::kCompare : Command::kExplain;
+    options.format = kFormats.at(raw.format);
+    options.has_color = wants_color(raw);
+    options.shows_progress = !raw.no_progress && !options.is_quiet;
+    if (const auto message = collect_fields(raw, options)) {
+        return usage_error(*message);
+    }
+    return options;
+}
+
+}  // namespace refit::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "exit_code.hpp"
+
+namespace refit::cli {
+
+enum class Command : std::uint8_t { kCompare, kExplain };
+enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
+
+/// An option that sets a scenario field.
+struct FieldOption {
+    const char* flag;
+    const char* field;
+    const char* help;
+};
+[[nodiscard]] const std::vector<FieldOption>& field_options();
+
+/// What the command line asks for.
+struct Options {
+    Command command = Command::kCompare;
+    std::string scenario;                                          ///< Name or path; empty: from flags alone.
+    std::vector<std::pair<std::string, std::string>> fields;       ///< Scenario field and value, in order.
+    std::vector<std::string> field_flags;                          ///< The flag behind each, for messages.
+    std::vector<std::string> methods;
+    std::vector<std::string> steps;
+    Format format = Format::kTable;
+    std::string output;
+    bool prints_config = false;
+    bool is_quiet = false;
+    bool has_color = true;
+    bool shows_progress = true;
+};
+
+/// What to do after reading the command line: run, or end with this code (help and version have been printed).
+using Parsed = std::variant<Options, ExitCode>;
+
+[[nodiscard]] Parsed parse_options(int argc, const char* const* argv);
+
+/// How the user calls this program: "./run" or "refit".
+[[nodiscard]] std::string program_name();
+
+}  // namespace refit::cli
