@@ -47,10 +47,6 @@ constexpr std::array kFields{
     FieldInfo{"published", "ids of published times of this scenario"},
 };
 
-bool is_known(const std::string& name) {
-    return std::ranges::any_of(kFields, [&](const FieldInfo& field) { return field.name == name; });
-}
-
 /// "system.name" is how an object writes the plain field "system".
 std::string canonical(std::string name) { return name == "system.name" ? "system" : name; }
 
@@ -84,13 +80,8 @@ public:
 
 private:
     void add(const std::string& name, const Json& value, const std::string& pointer) {
-        if (!is_known(name)) {
-            std::vector<std::string> names;
-            for (const auto& field : kFields) {
-                names.emplace_back(field.name);
-            }
-            const auto nearest = nearest_name(name, names);
-            refuse("unknown-key", "unknown key '" + name + "'; did you mean '" + nearest + "'?", pointer, Suggestion{"-" + name, nearest, "rename the key"});
+        if (auto fault = check_field_name(name)) {
+            refuse(fault->rule.c_str(), std::move(fault->message), pointer, std::move(fault->nearest));
             return;
         }
         DraftField field{"", DraftField::Kind::kText, Precedence::kFile, origin_ + ": " + pointer};
@@ -119,6 +110,22 @@ private:
 };
 
 }  // namespace
+
+std::optional<Fault> check_field_name(const std::string& name) {
+    std::vector<std::string> names;
+    for (const auto& field : kFields) {
+        if (field.name == name) {
+            return std::nullopt;
+        }
+        names.emplace_back(field.name);
+    }
+    const auto nearest = nearest_name(name, names);
+    return Fault{ErrorCode::kInvalidInput,
+                 "unknown-key",
+                 "unknown key '" + name + "'; did you mean '" + nearest + "'?",
+                 name,
+                 Suggestion{"-" + name, nearest, "rename the key"}};
+}
 
 void ScenarioDraft::set(const std::string& name, DraftField field) {
     const auto found = fields_.find(name);

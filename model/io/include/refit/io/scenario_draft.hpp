@@ -52,6 +52,9 @@ struct FieldInfo {
 };
 [[nodiscard]] std::span<const FieldInfo> scenario_fields() noexcept;
 
+/// A fault with the nearest name where there is no such field, else nothing.
+[[nodiscard]] std::optional<Fault> check_field_name(const std::string& name);
+
 /// Reads a scenario of schema `refit.scenario`. `origin` names the file.
 /// Errors: kInvalidInput, all at once: another schema, a newer major version, unknown keys (the nearest is named),
 /// values of a wrong kind.

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare_table.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <vector>
+
+#include "cells.hpp"
+#include "faults_text.hpp"
+#include "options.hpp"
+#include "refit/layout_check.hpp"
+#include "refit/quantity.hpp"
+
+namespace refit::cli {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kIndent = 24;
+
+std::string upper(std::string_view text) {
+    std::string result{text};
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return result;
+}
+
+std::string plural(std::uint64_t count, const std::string& what) {
+    return grouped(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string parameter_count(std::uint64_t parameters) {
+    const auto count = static_cast<double>(parameters);
+    if (count >= 1e12) {
+        return number_text("%.3f T", count / 1e12);
+    }
+    return count >= 1e9 ? number_text("%.2f B", count / 1e9) : number_text("%.1f M", count / 1e6);
+}
+
+std::string nodes_of(std::uint32_t gpus, const System& system) {
+    return plural((gpus + system.gpus_per_node - 1) / system.gpus_per_node, "node") + " of " + std::to_string(system.gpus_per_node);
+}
+
+std::string domains_of(const System& system, std::uint32_t used) {
+    return system.gpus_per_domain == system.gpus_per_node
+               ? ""
+               : ", " + std::to_string(used) + " of " + std::to_string(system.gpus_per_domain) + " in a domain";
+}
+
+std::string network_of(const System& system) {
+    return plural(system.nics_per_gpu, "NIC") + " a GPU, " +
+           number_text("%.4g Gbit/s", system.nic.value.bytes_per_second() * 8e-9) + " = " + format_bandwidth(system.nic.value);
+}
+
+std::string header(const Scenario& scenario) {
+    const auto payload = scenario.model.payload_totals();
+    const auto& cluster = scenario.cluster;
+    const auto& train = cluster.train_system();
+    const auto& generate = cluster.generate_system();
+    Bytes bytes;
+    for (const auto& entry : scenario.payload()) {
+        bytes += entry.bytes();
+    }
+    std::string text = scenario.model.title() + "  " + parameter_count(payload.parameters) + " parameters, " +
+                       upper(name_of(scenario.dtype)) + ", " + format_bytes(bytes) + " in " + plural(payload.tensors, "tensor");
+    text += scenario.model.totals(ModelPart::kMtp).tensors > 0 ? " (MTP layer left out)\n" : "\n";
+    const auto line = [](const char* side, const std::string& what, const std::string& where) {
+        const auto start = left(side, 13) + what;
+        const auto gap = start.size() + 2 + where.size() <= kWidth ? left(start, kWidth - 37) : start;
+        const bool fits = std::max(gap.size(), start.size()) + 2 + where.size() <= kWidth;
+        return fits ? left(gap, start.size() + 2) + where + "\n" : start + "\n" + std::string(13, ' ') + where + "\n";
+    };
+    text += line("  train",
+                 std::to_string(scenario.train.gpus) + " x " + train.gpu + "  " + describe(scenario.train) + ", " +
+                     describe_split(scenario.train.stage_layers),
+                 nodes_of(scenario.train.gpus, train) + domains_of(train, cluster.placement().train_gpus_per_domain) +
+                     ", NVLink " + format_bandwidth(train.nvlink.value));
+    text += line("  generate",
+                 std::to_string(scenario.generate.gpus) + " x " + generate.gpu + "  " + describe(scenario.generate) + ", vLLM, not colocated",
+                 network_of(generate));
+    return text;
+}
+
+std::string published_cell(const MethodReport& method) {
+    if (!method.published) {
+        return "-";
+    }
+    const auto& published = *method.published;
+    if (published.seconds) {
+        return number_text("%.1f s", published.seconds->value());
+    }
+    return seconds_number(*published.low) + "-" + seconds_number(*published.high) + " s";
+}
+
+std::string multiple(double ratio) { return ratio >= 999.5 ? number_text("%.0f", ratio) : number_text("%.1f", ratio); }
+
+std::string row(const std::string& mark, const std::string& name, const std::string& predicted, const std::string& range,
+                const std::string& published, const std::string& bound, const std::string& network, const std::string& memory) {
+    return mark + left(name, 31) + right(predicted, 9) + " s  " + left(range, 15) + right(published, 10) + right(bound, 9) +
+           right(network, 10) + right(memory, 10) + "\n";
+}
+
+std::string method_row(const MethodReport& method, const Report& report, const Scenario& scenario, bool is_best) {
+    const auto name = title_of(method, scenario);
+    if (!method.refused.empty()) {
+        return "  " + left(name, 31) + "  cannot run: " + std::to_string(method.refused.size()) + (method.refused.size() == 1 ? " fault" : " faults") + ", see below\n";
+    }
+    const auto peak = std::max(method.peak.train, method.peak.generation);
+    return row(is_best ? "* " : "  ",
+               name,
+               seconds_number(method.seconds),
+               "[" + right(seconds_number(std::max(method.low, Seconds{})), 4) + " - " + right(seconds_number(method.high), 4) + "]",
+               published_cell(method),
+               multiple(method.seconds / report.line_rate_bound.time),
+               format_bytes(method.network),
+               format_bytes(peak));
+}
+
+const MethodReport* fastest(const Report& report) {
+    const MethodReport* best = nullptr;
+    for (const auto& method : report.methods) {
+        const bool is_candidate = method.refused.empty() && method.is_calibrated;
+        if (is_candidate && (best == nullptr || method.seconds < best->seconds)) {
+            best = &method;
+        }
+    }
+    return best;
+}
+
+std::string table(const Report& report, const Scenario& scenario) {
+    std::string text = "  " + left("method", 31) + right("predicted", 11) + "  " + left("[80 % range]", 15) + right("published", 10) +
+                       right("x bound", 9) + right("on NICs", 10) + right("+mem/GPU", 10) + "\n";
+    const auto* best = fastest(report);
+    for (const auto& method : report.methods) {
+        text += method_row(method, report, scenario, &method == best);
+        if (method.method == Method::kHybrid && report.hybrid_by_meaning) {
+            text += method_row(*report.hybrid_by_meaning, report, scenario, false);
+        }
+    }
+    text += row("  ", "bound: no plan is faster", seconds_number(report.line_rate_bound.time), "", "", "1.0",
+                format_bytes(report.line_rate_bound.network_bytes), "");
+    while (text.size() > 1 && text[text.size() - 2] == ' ') {
+        text.erase(text.size() - 2, 1);
+    }
+    return text;
+}
+
+/// Seconds of a phase that is not hidden.
+double phase_seconds(const MethodReport& method, const char* name) {
+    double seconds = 0.0;
+    for (const auto& phase : method.phases) {
+        seconds += phase.name == name && !phase.is_hidden ? phase.seconds.value() : 0.0;
+    }
+    return seconds;
+}
+
+const Term* find_term(const MethodReport& method, std::string_view name) {
+    const auto found = std::ranges::find(method.terms, name, &Term::name);
+    return found == method.terms.end() ? nullptr : &*found;
+}
+
+double term_seconds(const MethodReport& method, std::string_view name) {
+    const auto* term = find_term(method, name);
+    return term == nullptr ? 0.0 : term->seconds.value();
+}
+
+/// "EP 4.0, PP 2.5, copies 1.8, 5,430 calls 1.8".
+std::string gather_parts(const MethodReport& method) {
+    struct Part {
+        std::string name;
+        double seconds;
+    };
+    std::vector<Part> parts{{"EP", term_seconds(method, "EP all-gather")},
+                            {"PP", term_seconds(method, "pipeline broadcast")},
+                            {"TP", term_seconds(method, "TP all-gather")},
+                            {"copies", term_seconds(method, "device copies")}};
+    if (const auto* calls = find_term(method, "collective calls")) {
+        const auto count = calls->formula.substr(0, calls->formula.find(' '));
+        parts.push_back({grouped(std::stoull(count)) + " calls", calls->seconds.value()});
+    }
+    std::ranges::stable_sort(parts, std::greater<>{}, &Part::seconds);
+    std::string text;
+    for (const auto& part : parts) {
+        if (part.seconds >= 0.05) {
+            text += (text.empty() ? "" : ", ") + part.name + " " + number_text("%.1f", part.seconds);
+        }
+    }
+    return text;
+}
+
+double gather_chain(const MethodReport& method) {
+    double seconds = 0.0;
+    for (const auto& term : method.terms) {
+        seconds += term.phase == "gather" ? term.seconds.value() : 0.0;
+    }
+    return seconds;
+}
+
+std::string tail_of(const MethodReport& method) {
+    std::string text = " + fixed " + seconds_number(phase_seconds(method, "fixed"));
+    const auto finalize = phase_seconds(method, "finalize");
+    return finalize > 0.0 ? text + " + finalising " + seconds_number(finalize) : text;
+}
+
+std::string broadcast_breakdown(const MethodReport& method) {
+    const auto chain = gather_chain(method);
+    const auto sending = term_seconds(method, "weight broadcast");
+    const auto loading = term_seconds(method, "loading");
+    const auto parts = gather_parts(method);
+    const auto gather = chain > 0.0 ? "gather " + seconds_number(chain) + (parts.empty() ? "" : " (" + parts + ")") : "no gather";
+    if (phase_seconds(method, "load") > 0.0) {
+        return "loading " + seconds_number(loading) + " s, tensor by tensor, hides " + gather + " and broadcast " + seconds_number(sending) + ";" + tail_of(method);
+    }
+    const auto shared = phase_seconds(method, "gather") + phase_seconds(method, "broadcast") - std::max(chain, sending);
+    const auto lead = chain >= sending ? gather + " + broadcast " + seconds_number(shared)
+                                       : "broadcast " + seconds_number(sending) + " + " + gather + ", of it on the same NICs " + seconds_number(shared);
+    const auto hidden = chain >= sending && sending - shared > 0.05 ? " (another " + seconds_number(sending - shared) + " hidden)" : "";
+    return lead + hidden + tail_of(method) + "; loading " + seconds_number(loading) + " s runs beside it, hidden";
+}
+
+std::string reshard_breakdown(const MethodReport& method, double bulk_fraction) {
+    const auto rest = phase_seconds(method, "gather") + phase_seconds(method, "broadcast") + phase_seconds(method, "load");
+    return "bulk, " + percent(bulk_fraction) + " of bytes: " + seconds_number(phase_seconds(method, "bulk")) + " s + the other " +
+           percent(1.0 - bulk_fraction) + ", gathered and broadcast: " + seconds_number(rest) + tail_of(method);
+}
+
+std::string labelled(const std::string& label, const std::string& text) {
+    return left("  " + label, kIndent) + wrap(text, kWidth - kIndent, std::string(kIndent, ' ')).substr(0) + "\n";
+}
+
+std::string why(const MethodReport& slow, const MethodReport& fast) {
+    std::string text = "Why: gather-and-broadcast sends " + format_bytes(slow.nic_per_trainer) + " through each trainer NIC";
+    const auto& resource = slow.bottleneck.resource;
+    if (resource == "loading") {
+        text += ", but what holds it up is loading: each receiver takes in every tensor, one by one";
+    } else if (resource == "collective-calls") {
+        text += ", and its many collective calls take longest";
+    } else if (phase_seconds(slow, "broadcast") > 0.0 && phase_seconds(slow, "gather") > 0.0) {
+        text += ", gather and broadcast in turn on the same NICs";
+    }
+    text += "; reshard sends " + format_bytes(fast.nic_per_trainer) + ", and each bulk byte leaves the trainers once.";
+    return wrap(text, kWidth, "") + "\n";
+}
+
+std::string verdict(const Report& report) {
+    const auto* slow = report.find(Method::kGatherBroadcast);
+    const auto* fast = report.find(Method::kHybrid);
+    if (!report.speedup) {
+        return {};
+    }
+    const auto& speedup = *report.speedup;
+    std::string text = speedup.ratio >= 1.0 ? "Reshard is " + number_text("%.1f", speedup.ratio) + "x faster" : "Reshard is slower, at " + number_text("%.2f", speedup.ratio) + "x";
+    text += " [" + number_text("%.1f", speedup.low) + " - " + number_text("%.1f", speedup.high) + "]";
+    if (slow->published && fast->published && slow->published->seconds && fast->published->seconds) {
+        text += " (published: " + number_text("%.1f", *slow->published->seconds / *fast->published->seconds) + "x)";
+    }
+    const auto saved = slow->seconds - fast->seconds;
+    text += saved.value() > 0.0 ? " and saves " + seconds_number(saved) + " s a refit.\n" : ".\n";
+    return text + why(*slow, *fast) + "\n";
+}
+
+std::string trial_text(const Trial& trial) {
+    const auto& field = trial.change.field;
+    auto name = field.substr(field.rfind('.') + 1);
+    std::string text = name + "=" + trial.change.value + " (" + trial.change.note + "): " + seconds_number(trial.before) + " -> " + seconds_number(trial.after) + " s";
+    if (std::abs(trial.extra_bytes) >= 5'000'000) {
+        const auto size = format_bytes(Bytes{static_cast<std::uint64_t>(std::abs(trial.extra_bytes))});
+        text += std::string{", "} + (trial.extra_bytes > 0 ? "+" : "-") + size + " a generation GPU";
+    }
+    return text;
+}
+
+std::string breakdowns(const Report& report) {
+    std::string text;
+    if (const auto* slow = report.find(Method::kGatherBroadcast); slow != nullptr && slow->refused.empty()) {
+        text += labelled("gather-and-broadcast", broadcast_breakdown(*slow));
+    }
+    if (const auto* fast = report.find(Method::kHybrid); fast != nullptr && fast->refused.empty()) {
+        text += labelled("reshard", reshard_breakdown(*fast, report.bulk_fraction));
+    }
+    for (std::size_t i = 0; i < report.trials.size() && i < 2; ++i) {
+        text += labelled(i == 0 ? "Try" : "", trial_text(report.trials[i]));
+    }
+    return text;
+}
+
+std::string worth(const Report& report, bool has_own_step) {
+    std::string text;
+    for (const auto& step : report.steps) {
+        const auto* slow = report.find(Method::kGatherBroadcast);
+        const auto* fast = report.find(Method::kHybrid);
+        const auto saved = (slow->seconds - fast->seconds) / step.step;
+        const auto name = number_text("%.4g s", step.step.value());
+        text += (text.empty() ? "saves of a " : ", of ") + name + (text.empty() ? " step " : " ") + number_text("%.0f %%", saved * 100.0);
+        if (has_own_step) {
+            text += " (refit is " + number_text("%.0f %%", step.refit_share * 100.0) + " of it now; step at most " + number_text("%.2fx", step.speedup_at_most) + " faster)";
+        }
+    }
+    return text.empty() ? "" : labelled("Worth", text + (has_own_step ? "" : "; yours: --step-time 90s"));
+}
+
+bool serves_the_fit(const Report& report, const std::string& id) {
+    return std::ranges::any_of(report.assumptions, [&](const Assumption& assumption) {
+        return std::ranges::find(assumption.identified_by, id) != assumption.identified_by.end();
+    });
+}
+
+std::string trust(const Report& report, const Scenario& scenario) {
+    std::string errors;
+    std::string spread;
+    bool in_fit = false;
+    bool counts_inferred = false;
+    for (const auto& method : report.methods) {
+        if (!method.published) {
+            continue;
+        }
+        const auto& published = *method.published;
+        const auto name = method.method == Method::kHybrid ? "reshard " : "broadcast ";
+        const bool has_spread = published.low && published.low != published.high;
+        errors += (errors.empty() ? "" : ", ") + std::string{name} + (published.error == 0.0 ? "inside the published spread" : "off by " + number_text("%+.0f %%", published.error * 100.0));
+        spread += has_spread ? "; published spread of " + std::string{name} + seconds_number(*published.low) + "-" + seconds_number(*published.high) + " s" : "";
+        in_fit = in_fit || serves_the_fit(report, published.id);
+        counts_inferred = counts_inferred || !published.inferred.empty();
+    }
+    std::string text;
+    if (errors.empty()) {
+        text = "nobody has published a time for this refit; the constants come from others";
+    } else {
+        text = errors + spread + (in_fit ? "; these times served to fit the constants" : "");
+        text += counts_inferred ? "; GPU counts inferred from the layouts" : "";
+    }
+    text += scenario.note.starts_with("Nobody") ? "; layouts chosen by Refit" : "";
+    text += ". \"?\": no engine does all weights so, uncalibrated";
+    return labelled("Trust", text);
+}
+
+std::string coverage_note(const Report& report, const Scenario& scenario) {
+    if (report.bulk_fraction >= 0.5) {
+        return {};
+    }
+    return labelled("Note",
+                    "coverage " + std::string{name_of(scenario.coverage)} + " catches " + percent(report.bulk_fraction) +
+                        " of the bytes; by meaning, ffn would catch " + percent(report.ffn_fraction));
+}
+
+std::string refusals(const Report& report, const Scenario& scenario) {
+    std::string text;
+    for (const auto& method : report.methods) {
+        for (const auto& fault : method.refused) {
+            text += labelled("refused", title_of(method, scenario) + ": " + fault.message + "  [" + fault.rule + "]");
+            text += fault.nearest ? labelled("", "try " + flag_for(*fault.nearest)) : "";
+        }
+    }
+    return text;
+}
+
+/// A generation layout beside the present one that is sure to work: half the tensor parallelism.
+std::string other_generation(const Scenario& scenario) {
+    LayoutText text;
+    text.tp = std::max(1U, scenario.generate.tp / 2);
+    text.ep = scenario.generate.ep;
+    const auto layout = make_generate_layout(text, scenario.generate.gpus, scenario.model);
+    const auto other = layout ? to_text(*layout) : std::string{};
+    return other == to_text(scenario.generate) ? "" : other;
+}
+
+std::string yours(const Scenario& scenario, const std::string& target) {
+    const auto name = program_name();
+    const auto line = [&](const std::string& start, const std::string& command, const std::string& what) {
+        return start + left(name + " " + command, std::max<std::size_t>(56, name.size() + 1 + command.size() + 2)) + what + "\n";
+    };
+    std::string text = line("Yours:  ", "compare recipe.yaml --system " + scenario.cluster.train_system().name, "a NeMo RL recipe as it is");
+    const auto other = other_generation(scenario);
+    if (!other.empty() && !target.empty()) {
+        text += line("        ", "compare " + target + " --generate " + other, "change anything; --help lists it");
+    }
+    return target.empty() ? text : text + line("        ", "explain " + target, "every term, formula and source");
+}
+
+}  // namespace
+
+std::string title_of(const MethodReport& method, const Scenario& scenario) {
+    switch (method.method) {
+        case Method::kGatherBroadcast:
+            return "gather-and-broadcast";
+        case Method::kDirect:
+            return "all weights, direct ?";
+        case Method::kStriped:
+            return "all weights, striped ?";
+        case Method::kHybrid:
+            break;
+    }
+    const auto mark = method.is_calibrated ? "" : " ?";
+    return "reshard, " + scenario.engine.title + " (hybrid)" + mark;
+}
+
+std::string compare_table(const Report& report, const Scenario& scenario, const std::string& target, bool has_own_step) {
+    std::string text = header(scenario) + "\n" + table(report, scenario) + "\n";
+    text += verdict(report) + refusals(report, scenario) + breakdowns(report) + worth(report, has_own_step) +
+            coverage_note(report, scenario) + trust(report, scenario);
+    return text + "\n" + yours(scenario, target);
+}
+
+}  // namespace refit::cli

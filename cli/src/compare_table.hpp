@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "refit/report.hpp"
+#include "refit/scenario.hpp"
+
+namespace refit::cli {
+
+/// The comparison for people: at most 30 lines of 100 columns, plain ASCII. `target` is what the user compared, for
+/// the commands at the end.
+[[nodiscard]] std::string compare_table(const Report& report, const Scenario& scenario, const std::string& target,
+                                        bool has_own_step);
+
+/// "gather-and-broadcast", "reshard, NeMo RL (hybrid)" …
+[[nodiscard]] std::string title_of(const MethodReport& method, const Scenario& scenario);
+
+}  // namespace refit::cli

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cells.hpp"
+#include "compare_table.hpp"
+#include "exit_code.hpp"
+#include "explain_text.hpp"
+#include "faults_text.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "records_text.hpp"
+#include "refit/compare.hpp"
+#include "refit/io/json_file.hpp"
+#include "refit/io/library.hpp"
+#include "refit/io/report_json.hpp"
+#include "refit/quantity.hpp"
+
+namespace refit::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// REFIT_DATA, else the folder installed beside the program, else that of the source tree it was built from.
+fs::path data_folder() {
+    if (const char* folder = std::getenv("REFIT_DATA"); folder != nullptr && *folder != '\0') {
+        return folder;
+    }
+    std::error_code error;
+    const auto installed = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "refit";
+    return fs::is_directory(installed / "models", error) ? installed : fs::path{REFIT_SOURCE_DATA_DIR};
+}
+
+std::string command_text(const Options& options) {
+    auto text = program_name() + (options.command == Command::kExplain ? " explain" : " compare");
+    text += options.scenario.empty() ? "" : " " + options.scenario;
+    for (std::size_t i = 0; i < options.fields.size(); ++i) {
+        const auto& flag = options.field_flags[i];
+        text += " " + flag + (flag.starts_with("--set") ? "=" : " ") + options.fields[i].second;
+    }
+    return text;
+}
+
+int refuse(const Faults& faults, const Options& options, const io::ScenarioDraft* draft, const io::Library* library) {
+    std::cerr << describe_faults(faults, command_text(options), options.has_color && isatty(2) == 1, draft, library);
+    return exit_code_of(faults);
+}
+
+/// The value of an environment variable that stands for a flag: REFIT_TRAIN_GPUS for --train-gpus.
+std::optional<std::string> from_environment(const std::string& flag, std::string& variable) {
+    variable = "REFIT_";
+    for (const char c : flag.substr(2)) {
+        variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    }
+    const char* value = std::getenv(variable.c_str());
+    return value != nullptr && *value != '\0' ? std::optional<std::string>{value} : std::nullopt;
+}
+
+/// Scenario file, environment and flags, in rising precedence.
+Result<io::ScenarioDraft> collect(const Options& options, const io::Library& library) {
+    io::ScenarioDraft draft;
+    if (!options.scenario.empty()) {
+        auto read = library.scenario(options.scenario);
+        if (!read) {
+            return read;
+        }
+        draft = std::move(*read);
+    }
+    using Kind = io::DraftField::Kind;
+    for (const auto& option : field_options()) {
+        std::string variable;
+        if (const auto value = from_environment(option.flag, variable)) {
+            draft.set(option.field, {*value, Kind::kText, io::Precedence::kEnvironment, variable});
+        }
+    }
+    Faults faults;
+    for (std::size_t i = 0; i < options.fields.size(); ++i) {
+        const auto& [field, value] = options.fields[i];
+        if (auto fault = io::check_field_name(field)) {
+            faults.push_back(std::move(*fault));
+            continue;
+        }
+        draft.set(field, {value, Kind::kText, io::Precedence::kFlag, options.field_flags[i]});
+    }
+    if (!faults.empty()) {
+        return fail(std::move(faults));
+    }
+    return draft;
+}
+
+std::string config_text(const io::ScenarioDraft& draft) {
+    std::string text;
+    for (const auto& info : io::scenario_fields()) {
+        const auto* field = draft.find(info.name);
+        if (field != nullptr) {
+            text += left(std::string{info.name}, 38) + " = " + left(field->text, 24) + "  # " + field->origin + "\n";
+        } else {
+            text += "# " + left(std::string{info.name}, 36) + "   " + left("default", 24) + "  # " + std::string{info.meaning} + "\n";
+        }
+    }
+    return text;
+}
+
+Result<CompareRequest> make_request(const Options& options) {
+    CompareRequest request;
+    Faults faults;
+    if (!options.methods.empty()) {
+        request.methods.clear();
+        for (const auto& name : options.methods) {
+            if (const auto method = take(parse_method(name), faults)) {
+                request.methods.push_back(*method);
+            }
+        }
+    }
+    if (!options.steps.empty()) {
+        request.steps.clear();
+        for (const auto& text : options.steps) {
+            if (const auto step = take(parse_duration(text), faults)) {
+                request.steps.push_back(*step);
+            }
+        }
+    }
+    for (auto& fault : faults) {
+        fault.where = fault.rule == "unknown-method" ? "--method" : "--step-time";
+        if (fault.nearest && fault.nearest->field.empty()) {
+            fault.message += ", for example --step-time " + fault.nearest->value;
+            fault.nearest.reset();
+        }
+    }
+    if (!faults.empty()) {
+        return fail(std::move(faults));
+    }
+    return request;
+}
+
+std::string rendered(const Report& report, const Scenario& scenario, const Options& options) {
+    switch (options.format) {
+        case Format::kJson:
+            return io::to_json(report, scenario).dump(1) + "\n";
+        case Format::kCsv:
+            return report_csv(report);
+        case Format::kMarkdown:
+            return report_markdown(report);
+        case Format::kTable:
+            break;
+    }
+    if (options.command == Command::kExplain) {
+        return explain_text(report, scenario);
+    }
+    return compare_table(report, scenario, options.scenario, !options.steps.empty());
+}
+
+int write(const std::string& text, const Options& options) {
+    if (options.output.empty()) {
+        std::cout << text << std::flush;
+        return std::cout ? kOk : kIoError;
+    }
+    const auto written = io::write_whole(options.output, text);
+    return written ? kOk : refuse(written.error(), options, nullptr, nullptr);
+}
+
+int run(const Options& options) {
+    const auto library = io::Library::open(data_folder());
+    if (!library) {
+        return refuse(library.error(), options, nullptr, nullptr);
+    }
+    auto request = make_request(options);
+    if (!request) {
+        return refuse(request.error(), options, nullptr, nullptr);
+    }
+    const auto draft = collect(options, *library);
+    if (!draft) {
+        return refuse(draft.error(), options, nullptr, &*library);
+    }
+    if (options.prints_config) {
+        return write(config_text(*draft), options);
+    }
+    const auto scenario = io::resolve(*draft, *library);
+    if (!scenario) {
+        return refuse(scenario.error(), options, &*draft, &*library);
+    }
+    const auto published = library->published();
+    if (!published) {
+        return refuse(published.error(), options, nullptr, nullptr);
+    }
+    request->published = *published;
+    std::optional<Report> report;
+    {
+        Progress progress{options.shows_progress};
+        request->progress = [&](std::string_view what, double done) { progress.tell(what, done); };
+        report = compare(*scenario, *request);
+    }
+    const auto status = write(rendered(*report, *scenario, options), options);
+    const bool is_answered = std::ranges::any_of(report->methods, [](const MethodReport& method) { return method.refused.empty(); });
+    return status != kOk ? status : is_answered ? kOk : kInfeasible;
+}
+
+}  // namespace
+}  // namespace refit::cli
+
+int main(int argc, char** argv) {
+    try {
+        const auto parsed = refit::cli::parse_options(argc, argv);
+        if (const auto* code = std::get_if<refit::cli::ExitCode>(&parsed)) {
+            return *code;
+        }
+        return refit::cli::run(std::get<refit::cli::Options>(parsed));
+    } catch (const std::exception& error) {
+        std::cerr << "refit: internal error: " << error.what() << "\nPlease report this with the command that you ran.\n";
+        return refit::cli::kInternalError;
+    }
+}
