@@ -16,12 +16,12 @@ namespace refit::cli {
     return buffer;
 }
 
-/// Seconds without a unit, as precise as is worth reading: "14.6", "2.67", "0.0151".
+/// Seconds without a unit, as precise as is worth reading: "14.6", "2.67", "0.043".
 [[nodiscard]] inline std::string seconds_number(double seconds) {
     if (seconds >= 9.995) {
         return number_text("%.1f", seconds);
     }
-    return number_text(seconds >= 0.0995 || seconds == 0.0 ? "%.2f" : "%.2g", seconds);
+    return number_text(seconds >= 0.0995 || seconds == 0.0 ? "%.2f" : "%.3f", seconds);
 }
 [[nodiscard]] inline std::string seconds_number(Seconds seconds) { return seconds_number(seconds.value()); }
 
@@ -34,9 +34,19 @@ namespace refit::cli {
     return text;
 }
 
-/// "97.6 %", with a second digit only where the first says nothing.
-[[nodiscard]] inline std::string percent(double share) {
-    return number_text(share < 0.01 ? "%.2g" : share < 0.0995 ? "%.2f" : "%.1f", share * 100.0) + " %";
+/// "97.6 %".
+[[nodiscard]] inline std::string percent(double share) { return number_text("%.1f %%", share * 100.0); }
+
+/// One decimal in the unit that suits: "151.6 TB", "6.8 GB".
+[[nodiscard]] inline std::string size_cell(Bytes size) {
+    auto value = size.as_double();
+    for (const char* unit : {"B", "kB", "MB", "GB", "TB"}) {
+        if (value < 999.95) {
+            return number_text(unit[0] == 'B' ? "%.0f " : "%.1f ", value) + unit;
+        }
+        value /= 1000.0;
+    }
+    return number_text("%.2f PB", value);
 }
 
 [[nodiscard]] inline std::string left(std::string text, std::size_t width) {

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kIndent = 24;
+/// Most routed experts in a layer of any model whose published times the constants were fitted to (Nemotron Ultra).
+constexpr std::uint32_t kMostFittedExperts = 512;
 
 std::string upper(std::string_view text) {
     std::string result{text};
@@ -37,25 +39,36 @@ std::string parameter_count(std::uint64_t parameters) {
 }
 
 std::string nodes_of(std::uint32_t gpus, const System& system) {
-    return plural((gpus + system.gpus_per_node - 1) / system.gpus_per_node, "node") + " of " + std::to_string(system.gpus_per_node);
+    return std::to_string((gpus + system.gpus_per_node - 1) / system.gpus_per_node);
 }
 
-std::string domains_of(const System& system, std::uint32_t used) {
-    return system.gpus_per_domain == system.gpus_per_node
-               ? ""
-               : ", " + std::to_string(used) + " of " + std::to_string(system.gpus_per_domain) + " in a domain";
+std::string system_line(const System& system, std::uint32_t used, const std::string& nodes) {
+    const auto domain = used == system.gpus_per_domain
+                            ? ""
+                            : ", " + std::to_string(used) + " of " + std::to_string(system.gpus_per_domain) + " used";
+    const auto nics = system.nics_per_gpu == 1 ? "NIC " : std::to_string(system.nics_per_gpu) + " NICs of ";
+    return system.title + domain + ", " + nodes + " nodes of " + std::to_string(system.gpus_per_node) + ", NVLink " +
+           format_bandwidth(system.nvlink.value) + ", " + nics +
+           number_text("%.4g Gbit/s", system.nic.value.bytes_per_second() * 8e-9) + " = " + format_bandwidth(system.nic.value) + " a GPU";
 }
 
-std::string network_of(const System& system) {
-    return plural(system.nics_per_gpu, "NIC") + " a GPU, " +
-           number_text("%.4g Gbit/s", system.nic.value.bytes_per_second() * 8e-9) + " = " + format_bandwidth(system.nic.value);
+std::string systems_of(const Scenario& scenario) {
+    const auto& cluster = scenario.cluster;
+    const auto& train = cluster.train_system();
+    const auto& generate = cluster.generate_system();
+    const auto& placement = cluster.placement();
+    const auto train_nodes = nodes_of(scenario.train.gpus, train);
+    const auto generate_nodes = nodes_of(scenario.generate.gpus, generate);
+    if (train == generate) {
+        return "  system     " + system_line(train, placement.train_gpus_per_domain, train_nodes + " + " + generate_nodes) + "\n";
+    }
+    return "  trained on " + system_line(train, placement.train_gpus_per_domain, train_nodes) + "\n  served on  " +
+           system_line(generate, placement.generate_gpus_per_domain, generate_nodes) + "\n";
 }
 
 std::string header(const Scenario& scenario) {
     const auto payload = scenario.model.payload_totals();
     const auto& cluster = scenario.cluster;
-    const auto& train = cluster.train_system();
-    const auto& generate = cluster.generate_system();
     Bytes bytes;
     for (const auto& entry : scenario.payload()) {
         bytes += entry.bytes();
@@ -63,21 +76,11 @@ std::string header(const Scenario& scenario) {
     std::string text = scenario.model.title() + "  " + parameter_count(payload.parameters) + " parameters, " +
                        upper(name_of(scenario.dtype)) + ", " + format_bytes(bytes) + " in " + plural(payload.tensors, "tensor");
     text += scenario.model.totals(ModelPart::kMtp).tensors > 0 ? " (MTP layer left out)\n" : "\n";
-    const auto line = [](const char* side, const std::string& what, const std::string& where) {
-        const auto start = left(side, 13) + what;
-        const auto gap = start.size() + 2 + where.size() <= kWidth ? left(start, kWidth - 37) : start;
-        const bool fits = std::max(gap.size(), start.size()) + 2 + where.size() <= kWidth;
-        return fits ? left(gap, start.size() + 2) + where + "\n" : start + "\n" + std::string(13, ' ') + where + "\n";
-    };
-    text += line("  train",
-                 std::to_string(scenario.train.gpus) + " x " + train.gpu + "  " + describe(scenario.train) + ", " +
-                     describe_split(scenario.train.stage_layers),
-                 nodes_of(scenario.train.gpus, train) + domains_of(train, cluster.placement().train_gpus_per_domain) +
-                     ", NVLink " + format_bandwidth(train.nvlink.value));
-    text += line("  generate",
-                 std::to_string(scenario.generate.gpus) + " x " + generate.gpu + "  " + describe(scenario.generate) + ", vLLM, not colocated",
-                 network_of(generate));
-    return text;
+    text += "  train      " + std::to_string(scenario.train.gpus) + " x " + cluster.train_system().gpu + "  " + describe(scenario.train) +
+            ", " + describe_split(scenario.train.stage_layers) + "\n";
+    text += "  generate   " + std::to_string(scenario.generate.gpus) + " x " + cluster.generate_system().gpu + "  " + describe(scenario.generate) +
+            ", vLLM, not colocated\n";
+    return text + systems_of(scenario);
 }
 
 std::string published_cell(const MethodReport& method) {
@@ -99,8 +102,9 @@ std::string row(const std::string& mark, const std::string& name, const std::str
            right(network, 10) + right(memory, 10) + "\n";
 }
 
-std::string method_row(const MethodReport& method, const Report& report, const Scenario& scenario, bool is_best) {
-    const auto name = title_of(method, scenario);
+std::string method_row(const MethodReport& method, const Report& report, const Scenario& scenario, bool is_best,
+                       const std::string& own_name = {}) {
+    const auto name = own_name.empty() ? title_of(method, scenario) : own_name;
     if (!method.refused.empty()) {
         return "  " + left(name, 31) + "  cannot run: " + std::to_string(method.refused.size()) + (method.refused.size() == 1 ? " fault" : " faults") + ", see below\n";
     }
@@ -111,17 +115,21 @@ std::string method_row(const MethodReport& method, const Report& report, const S
                "[" + right(seconds_number(std::max(method.low, Seconds{})), 4) + " - " + right(seconds_number(method.high), 4) + "]",
                published_cell(method),
                multiple(method.seconds / report.line_rate_bound.time),
-               format_bytes(method.network),
-               format_bytes(peak));
+               size_cell(method.network),
+               size_cell(peak));
 }
 
+/// Of the methods that an engine runs.
 const MethodReport* fastest(const Report& report) {
     const MethodReport* best = nullptr;
-    for (const auto& method : report.methods) {
-        const bool is_candidate = method.refused.empty() && method.is_calibrated;
-        if (is_candidate && (best == nullptr || method.seconds < best->seconds)) {
+    const auto consider = [&](const MethodReport& method) {
+        if (method.refused.empty() && method.is_calibrated && (best == nullptr || method.seconds < best->seconds)) {
             best = &method;
         }
+    };
+    std::ranges::for_each(report.methods, consider);
+    if (report.hybrid_by_meaning) {
+        consider(*report.hybrid_by_meaning);
     }
     return best;
 }
@@ -133,11 +141,11 @@ std::string table(const Report& report, const Scenario& scenario) {
     for (const auto& method : report.methods) {
         text += method_row(method, report, scenario, &method == best);
         if (method.method == Method::kHybrid && report.hybrid_by_meaning) {
-            text += method_row(*report.hybrid_by_meaning, report, scenario, false);
+            text += method_row(*report.hybrid_by_meaning, report, scenario, &*report.hybrid_by_meaning == best, "reshard, coverage ffn");
         }
     }
     text += row("  ", "bound: no plan is faster", seconds_number(report.line_rate_bound.time), "", "", "1.0",
-                format_bytes(report.line_rate_bound.network_bytes), "");
+                size_cell(report.line_rate_bound.network_bytes), "");
     while (text.size() > 1 && text[text.size() - 2] == ' ') {
         text.erase(text.size() - 2, 1);
     }
@@ -212,7 +220,8 @@ std::string broadcast_breakdown(const MethodReport& method) {
     }
     const auto shared = phase_seconds(method, "gather") + phase_seconds(method, "broadcast") - std::max(chain, sending);
     const auto lead = chain >= sending ? gather + " + broadcast " + seconds_number(shared)
-                                       : "broadcast " + seconds_number(sending) + " + " + gather + ", of it on the same NICs " + seconds_number(shared);
+                       : shared > 0.0 ? "broadcast " + seconds_number(sending) + " + " + gather + ", of it on the same NICs " + seconds_number(shared)
+                                      : "broadcast " + seconds_number(sending) + "; " + gather + " hides behind it";
     const auto hidden = chain >= sending && sending - shared > 0.05 ? " (another " + seconds_number(sending - shared) + " hidden)" : "";
     return lead + hidden + tail_of(method) + "; loading " + seconds_number(loading) + " s runs beside it, hidden";
 }
@@ -224,7 +233,7 @@ std::string reshard_breakdown(const MethodReport& method, double bulk_fraction) 
 }
 
 std::string labelled(const std::string& label, const std::string& text) {
-    return left("  " + label, kIndent) + wrap(text, kWidth - kIndent, std::string(kIndent, ' ')).substr(0) + "\n";
+    return left("  " + label, kIndent) + wrap(text, kWidth, kIndent) + "\n";
 }
 
 std::string why(const MethodReport& slow, const MethodReport& fast) {
@@ -234,11 +243,17 @@ std::string why(const MethodReport& slow, const MethodReport& fast) {
         text += ", but what holds it up is loading: each receiver takes in every tensor, one by one";
     } else if (resource == "collective-calls") {
         text += ", and its many collective calls take longest";
+    } else if (resource == "nvlink") {
+        text += ", but its gathers fill NVLink first";
     } else if (phase_seconds(slow, "broadcast") > 0.0 && phase_seconds(slow, "gather") > 0.0) {
         text += ", gather and broadcast in turn on the same NICs";
     }
     text += "; reshard sends " + format_bytes(fast.nic_per_trainer) + ", and each bulk byte leaves the trainers once.";
-    return wrap(text, kWidth, "") + "\n";
+    return wrap(text, kWidth, 0) + "\n";
+}
+
+std::string faster(double ratio) {
+    return ratio >= 1.05 ? number_text("%.1fx faster", ratio) : ratio >= 0.95 ? "no faster" : number_text("%.1fx slower", 1.0 / ratio);
 }
 
 std::string verdict(const Report& report) {
@@ -248,14 +263,16 @@ std::string verdict(const Report& report) {
         return {};
     }
     const auto& speedup = *report.speedup;
-    std::string text = speedup.ratio >= 1.0 ? "Reshard is " + number_text("%.1f", speedup.ratio) + "x faster" : "Reshard is slower, at " + number_text("%.2f", speedup.ratio) + "x";
-    text += " [" + number_text("%.1f", speedup.low) + " - " + number_text("%.1f", speedup.high) + "]";
+    std::string text = "Reshard is " + faster(speedup.ratio) + " [" + number_text("%.1f", speedup.low) + " - " + number_text("%.1f", speedup.high) + "]";
     if (slow->published && fast->published && slow->published->seconds && fast->published->seconds) {
         text += " (published: " + number_text("%.1f", *slow->published->seconds / *fast->published->seconds) + "x)";
     }
     const auto saved = slow->seconds - fast->seconds;
-    text += saved.value() > 0.0 ? " and saves " + seconds_number(saved) + " s a refit.\n" : ".\n";
-    return text + why(*slow, *fast) + "\n";
+    text += speedup.ratio >= 1.05 ? " and saves " + seconds_number(saved) + " s a refit." : ".";
+    if (report.hybrid_by_meaning) {
+        text += " With coverage ffn it is " + faster(slow->seconds / report.hybrid_by_meaning->seconds) + ".";
+    }
+    return wrap(text, kWidth, 0) + "\n" + why(*slow, *fast) + "\n";
 }
 
 std::string trial_text(const Trial& trial) {
@@ -277,20 +294,26 @@ std::string breakdowns(const Report& report) {
     if (const auto* fast = report.find(Method::kHybrid); fast != nullptr && fast->refused.empty()) {
         text += labelled("reshard", reshard_breakdown(*fast, report.bulk_fraction));
     }
-    for (std::size_t i = 0; i < report.trials.size() && i < 2; ++i) {
-        text += labelled(i == 0 ? "Try" : "", trial_text(report.trials[i]));
+    for (const auto& trial : report.trials) {
+        const auto ratio = trial.after / trial.before;
+        if (ratio < 0.99 || ratio > 1.01) {
+            text += labelled(ratio < 1.0 ? "Try" : "What if", trial_text(trial));
+        }
     }
     return text;
 }
 
 std::string worth(const Report& report, bool has_own_step) {
     std::string text;
+    const auto* slow = report.find(Method::kGatherBroadcast);
+    const auto* fast = report.find(Method::kHybrid);
+    if (!report.speedup || report.speedup->ratio < 1.05) {
+        return text;
+    }
     for (const auto& step : report.steps) {
-        const auto* slow = report.find(Method::kGatherBroadcast);
-        const auto* fast = report.find(Method::kHybrid);
         const auto saved = (slow->seconds - fast->seconds) / step.step;
         const auto name = number_text("%.4g s", step.step.value());
-        text += (text.empty() ? "saves of a " : ", of ") + name + (text.empty() ? " step " : " ") + number_text("%.0f %%", saved * 100.0);
+        text += (text.empty() ? "saves " : ", ") + number_text("%.0f %%", saved * 100.0) + (text.empty() ? " of a " + name + " step" : " of " + name);
         if (has_own_step) {
             text += " (refit is " + number_text("%.0f %%", step.refit_share * 100.0) + " of it now; step at most " + number_text("%.2fx", step.speedup_at_most) + " faster)";
         }
@@ -328,8 +351,12 @@ std::string trust(const Report& report, const Scenario& scenario) {
         text = errors + spread + (in_fit ? "; these times served to fit the constants" : "");
         text += counts_inferred ? "; GPU counts inferred from the layouts" : "";
     }
+    const auto experts = scenario.model.experts();
+    if (experts > kMostFittedExperts) {
+        text += "; " + std::to_string(experts) + " experts lie beyond the " + std::to_string(kMostFittedExperts) + " they were fitted on";
+    }
     text += scenario.note.starts_with("Nobody") ? "; layouts chosen by Refit" : "";
-    text += ". \"?\": no engine does all weights so, uncalibrated";
+    text += ". \"?\": no engine does so, uncalibrated";
     return labelled("Trust", text);
 }
 
@@ -338,7 +365,7 @@ std::string coverage_note(const Report& report, const Scenario& scenario) {
         return {};
     }
     return labelled("Note",
-                    "coverage " + std::string{name_of(scenario.coverage)} + " catches " + percent(report.bulk_fraction) +
+                    "the name rule " + std::string{name_of(scenario.coverage)} + " catches " + percent(report.bulk_fraction) +
                         " of the bytes; by meaning, ffn would catch " + percent(report.ffn_fraction));
 }
 

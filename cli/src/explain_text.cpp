@@ -17,14 +17,14 @@ constexpr std::size_t kWidth = 100;
 std::string term_line(const Term& term) {
     const auto seconds = (term.is_hidden ? "(" : " ") + seconds_number(term.seconds) + (term.is_hidden ? ")" : " ");
     const auto line = "    " + left(term.phase, 11) + left(term.name, 20) + right(seconds, 9) + "  ";
-    return line + wrap("= " + term.formula, kWidth - line.size(), std::string(line.size() + 2, ' ')) + "\n";
+    return line + "= " + wrap(term.formula, kWidth, line.size() + 2) + "\n";
 }
 
 std::string method_text(const MethodReport& method, const Report& report, const Scenario& scenario) {
     std::string text = title_of(method, scenario) + "\n";
     if (!method.refused.empty()) {
         for (const auto& fault : method.refused) {
-            text += "    cannot run: " + wrap(fault.message + " [" + fault.rule + "]", kWidth - 4, "    ") + "\n";
+            text += "    cannot run: " + wrap(fault.message + " [" + fault.rule + "]", kWidth, 16) + "\n";
         }
         return text + "\n";
     }
@@ -70,9 +70,9 @@ std::string value_text(double value, const std::string& unit) {
 std::string assumption_text(const Assumption& entry) {
     std::string text = "    " + left(entry.name, 31) + right(value_text(entry.value, entry.unit), 11) + "  [" +
                        value_text(entry.low, entry.unit) + " - " + value_text(entry.high, entry.unit) + "]  " + entry.kind + "\n";
-    text += "        " + wrap(entry.source, kWidth - 8, "        ") + "\n";
+    text += "        " + wrap(entry.source, kWidth, 8) + "\n";
     if (!entry.identified_by.empty()) {
-        text += "        " + wrap("identified by " + join_names(entry.identified_by), kWidth - 8, "        ") + "\n";
+        text += "        " + wrap("identified by " + join_names(entry.identified_by), kWidth, 8) + "\n";
     }
     return text;
 }

@@ -71,17 +71,17 @@ std::string flag_for(const Suggestion& suggestion) {
     return "--set " + suggestion.field + "=" + suggestion.value;
 }
 
-std::string wrap(const std::string& text, std::size_t width, const std::string& indent) {
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
     std::string result;
-    std::size_t column = 0;
+    std::size_t column = indent;
     std::size_t begin = 0;
     while (begin < text.size()) {
         const auto end = std::min(text.find(' ', begin), text.size());
         const auto word = text.substr(begin, end - begin);
-        if (column > 0 && column + 1 + word.size() > width) {
-            result += "\n" + indent;
-            column = indent.size();
-        } else if (column > 0) {
+        if (column > indent && column + 1 + word.size() > width) {
+            result += "\n" + std::string(indent, ' ');
+            column = indent;
+        } else if (column > indent) {
             result += ' ';
             ++column;
         }
@@ -102,7 +102,7 @@ std::string describe_faults(const Faults& faults, const std::string& command, bo
         const auto number = std::to_string(i + 1);
         const std::string indent(5, ' ');
         text += std::string(number.size() < 3 ? 3 - number.size() : 0, ' ') + number + "  ";
-        text += wrap(fault.message + "  [" + fault.rule + "]", kWidth - 5, indent) + "\n";
+        text += wrap(fault.message + "  [" + fault.rule + "]", kWidth, indent.size()) + "\n";
         if (!fault.where.empty() && !fault.message.starts_with(fault.where)) {
             text += indent + "where  " + fault.where + "\n";
         }

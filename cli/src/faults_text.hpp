@@ -17,7 +17,8 @@ namespace refit::cli {
 /// "--train tp2.pp16.ep16", or "--set placement.gpus_used_per_domain=8" for a field without an option of its own.
 [[nodiscard]] std::string flag_for(const Suggestion& suggestion);
 
-/// Lines of at most `width` columns, broken at spaces; each after the first begins with `indent`.
-[[nodiscard]] std::string wrap(const std::string& text, std::size_t width, const std::string& indent);
+/// Breaks at spaces so that no line passes `width` columns. The first line begins at column `indent`, where the caller
+/// has written something already; the others are indented to it.
+[[nodiscard]] std::string wrap(const std::string& text, std::size_t width, std::size_t indent);
 
 }  // namespace refit::cli

@@ -37,6 +37,11 @@ Bottleneck bottleneck_of(const PlanLoads& loads, const Setting& setting, const E
     Bottleneck busiest{"nic-out", name_rank(sender), share(static_cast<double>(ports[sender].nic_out) / nic_rate(sender), estimate.total)};
     const Bottleneck in{"nic-in", name_rank(receiver), share(static_cast<double>(ports[receiver].nic_in) / nic_rate(receiver), estimate.total)};
     busiest = in.share > busiest.share ? in : busiest;
+    for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
+        const auto rate = (cluster.is_trainer(RankId{rank}) ? setting.train_nvlink : setting.generate_nvlink) * setting.constants.nvlink_efficiency.value;
+        const auto busy = share(static_cast<double>(std::max(ports[rank].nvlink_out, ports[rank].nvlink_in)) / rate, estimate.total);
+        busiest = busy > busiest.share ? Bottleneck{"nvlink", name_rank(rank), busy} : busiest;
+    }
     for (const auto& [name, resource] : {std::pair{"collective calls", "collective-calls"},
                                          std::pair{"loading", "loading"},
                                          std::pair{"device copies", "device-copies"},
@@ -44,7 +49,7 @@ Bottleneck bottleneck_of(const PlanLoads& loads, const Setting& setting, const E
                                          std::pair{"finalising experts", "finalize"}}) {
         double seconds = 0.0;
         for (const auto& term : estimate.terms) {
-            seconds += term.name == name ? term.seconds.value() : 0.0;
+            seconds += term.name == name && !term.is_hidden ? term.seconds.value() : 0.0;
         }
         if (share(seconds, estimate.total) > busiest.share) {
             busiest = {resource, std::string{resource} == "loading" ? "each generation host" : "each host", share(seconds, estimate.total)};
