@@ -135,7 +135,7 @@ const MethodReport* fastest(const Report& report) {
 }
 
 std::string table(const Report& report, const Scenario& scenario) {
-    std::string text = "  " + left("method", 31) + right("predicted", 11) + "  " + left("[80 % range]", 15) + right("published", 10) +
+    std::string text = "  " + left("method   (?: in no engine)", 31) + right("predicted", 11) + "  " + left("[80 % range]", 15) + right("published", 10) +
                        right("x bound", 9) + right("on NICs", 10) + right("+mem/GPU", 10) + "\n";
     const auto* best = fastest(report);
     for (const auto& method : report.methods) {
@@ -216,7 +216,7 @@ std::string broadcast_breakdown(const MethodReport& method) {
     const auto parts = gather_parts(method);
     const auto gather = chain > 0.0 ? "gather " + seconds_number(chain) + (parts.empty() ? "" : " (" + parts + ")") : "no gather";
     if (phase_seconds(method, "load") > 0.0) {
-        return "loading " + seconds_number(loading) + " s, tensor by tensor, hides " + gather + " and broadcast " + seconds_number(sending) + ";" + tail_of(method);
+        return "loading " + seconds_number(loading) + " s hides " + gather + " and broadcast " + seconds_number(sending) + ";" + tail_of(method);
     }
     const auto shared = phase_seconds(method, "gather") + phase_seconds(method, "broadcast") - std::max(chain, sending);
     const auto lead = chain >= sending ? gather + " + broadcast " + seconds_number(shared)
@@ -240,7 +240,7 @@ std::string why(const MethodReport& slow, const MethodReport& fast) {
     std::string text = "Why: gather-and-broadcast sends " + format_bytes(slow.nic_per_trainer) + " through each trainer NIC";
     const auto& resource = slow.bottleneck.resource;
     if (resource == "loading") {
-        text += ", but what holds it up is loading: each receiver takes in every tensor, one by one";
+        text += ", but loading holds it up: each receiver takes in every tensor";
     } else if (resource == "collective-calls") {
         text += ", and its many collective calls take longest";
     } else if (resource == "nvlink") {
@@ -348,17 +348,16 @@ std::string trust(const Report& report, const Scenario& scenario) {
     }
     std::string text;
     if (errors.empty()) {
-        text = "nobody has published a time for this refit; the constants come from others";
+        text = "nobody has published a time for this refit; constants from others";
     } else {
         text = errors + (in_fit ? "; these times served to fit the constants" : "");
         text += counts_inferred ? "; GPU counts inferred from the layouts" : "";
     }
     const auto experts = scenario.model.experts();
     if (experts > kMostFittedExperts) {
-        text += "; " + std::to_string(experts) + " experts lie beyond the " + std::to_string(kMostFittedExperts) + " they were fitted on";
+        text += "; " + std::to_string(experts) + " experts are beyond the " + std::to_string(kMostFittedExperts) + " of the fit";
     }
     text += scenario.note.starts_with("Nobody") ? "; layouts chosen by Refit" : "";
-    text += ". \"?\": no engine does so, uncalibrated";
     return labelled("Trust", text);
 }
 
