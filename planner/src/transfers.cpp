@@ -171,7 +171,8 @@ private:
         stage.transfers.push_back(
             {block, RankId{slice.train_stage * scenario_.train.ranks_per_stage()}, slice.layers});
         stage.payload += entry.parameter.tensor_bytes() * entry.parameter.tensors_per_layer() * slice.layers;
-        (entry.parameter.is_expert() ? stage.expert_parameters : stage.other_parameters) += slice.layers;
+        stage.expert_parameters += entry.parameter.is_expert() ? slice.layers : 0;
+        stage.other_parameters += entry.parameter.is_ffn ? 0 : slice.layers;
     }
 
     void add_replica_collective(const WorkloadClass& entry, const WorkloadSlice& slice, const Distribution& destination,

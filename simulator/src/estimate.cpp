@@ -234,7 +234,7 @@ private:
              std::to_string(std::llround(sums.experts)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(cost.value),
              {"bulk_parameter_cost"});
         term("bulk",
-             "other parameters",
+             "other than FFN",
              posting,
              std::to_string(std::llround(sums.others)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(constants().call_cost.value),
              {"call_cost"});
