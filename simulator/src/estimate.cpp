@@ -165,7 +165,8 @@ private:
         double all = 0.0;       ///< Transfers and replica collectives of every stage.
         double longest = 0.0;   ///< Of one stage.
         double send = 0.0;      ///< Parts of the sums: busiest sender, receiver, replicas.
-        double receive = 0.0;
+        double receive_on_nic = 0.0;
+        double receive_on_nvlink = 0.0;
         double replicas_on_nic = 0.0;
         double replicas_on_nvlink = 0.0;
         double stages = 0.0;
@@ -182,18 +183,19 @@ private:
             }
             const auto send = std::max(stage.ports.train_nic_out / (setting_.train_nic * nic),
                                        stage.ports.train_nvlink_out / (setting_.train_nvlink * nvlink));
-            const auto receive = std::max(stage.ports.generate_nic_in / (setting_.generate_nic * nic),
-                                          stage.ports.generate_nvlink_in / (setting_.generate_nvlink * nvlink));
+            const auto on_nic = stage.ports.generate_nic_in / (setting_.generate_nic * nic);
+            const auto on_nvlink = stage.ports.generate_nvlink_in / (setting_.generate_nvlink * nvlink);
             double replicas = 0.0;
             for (const auto& ring : stage.rings) {
                 replicas += ring_seconds(ring);
                 (ring.crosses_domains ? sums.replicas_on_nic : sums.replicas_on_nvlink) += ring_seconds(ring);
             }
-            const auto whole = std::max(send, receive) + replicas;
+            const auto whole = std::max({send, on_nic, on_nvlink}) + replicas;
             sums.all += whole;
             sums.longest = std::max(sums.longest, whole);
             sums.send += send;
-            sums.receive += receive;
+            sums.receive_on_nic += on_nic;
+            sums.receive_on_nvlink += on_nvlink;
             sums.stages += 1.0;
             sums.experts += static_cast<double>(stage.expert_parameters);
             sums.others += static_cast<double>(stage.other_parameters);
@@ -208,9 +210,10 @@ private:
         }
         const auto in_flight = std::min<double>(setting_.streams, sums.stages);
         const auto by_schedule = std::max(sums.all / in_flight, sums.longest);
-        const auto by_receiver = std::max(sums.receive + sums.replicas_on_nic, sums.replicas_on_nvlink);
+        const auto by_receiver =
+            std::max(sums.receive_on_nic + sums.replicas_on_nic, sums.receive_on_nvlink + sums.replicas_on_nvlink);
         const auto wire = std::max(by_schedule, by_receiver);
-        std::string parts = "busiest sender " + cost_text(sums.send) + ", receiver " + cost_text(sums.receive);
+        std::string parts = "busiest sender " + cost_text(sums.send) + ", receiver " + cost_text(std::max(sums.receive_on_nic, sums.receive_on_nvlink));
         const auto replicas = sums.replicas_on_nic + sums.replicas_on_nvlink;
         parts += replicas > 0.0 ? ", replicas " + cost_text(replicas) : "";
         term("bulk",

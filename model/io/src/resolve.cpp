@@ -300,21 +300,32 @@ private:
         }
     }
 
+    /// Where the GPU count was set later than the layout, dp follows from it.
+    void forget_older_dp(const std::string& side, LayoutText& layout) const {
+        const auto* gpus = draft_.find(side + ".gpus");
+        const auto* text = draft_.find(side + ".layout");
+        if (gpus != nullptr && text != nullptr && gpus->precedence > text->precedence) {
+            layout.dp.reset();
+        }
+    }
+
     std::optional<TrainLayout> read_train(const Inventory& model) {
         auto layout = read_layout("train.layout");
         if (!layout) {
             return std::nullopt;
         }
         add_pipeline(*layout, model);
+        forget_older_dp("train", *layout);
         const auto gpus = gpus_of("train", *layout);
         return gpus ? take(make_train_layout(*layout, *gpus, model), faults_, "train.layout") : std::nullopt;
     }
 
     std::optional<GenerateLayout> read_generate(const Inventory& model) {
-        const auto layout = read_layout("generate.layout");
+        auto layout = read_layout("generate.layout");
         if (!layout) {
             return std::nullopt;
         }
+        forget_older_dp("generate", *layout);
         const auto gpus = gpus_of("generate", *layout);
         return gpus ? take(make_generate_layout(*layout, *gpus, model), faults_, "generate.layout") : std::nullopt;
     }

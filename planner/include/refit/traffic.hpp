@@ -24,7 +24,8 @@ class Traffic {
 public:
     explicit Traffic(std::uint32_t ranks) : ports_(ranks) {}
 
-    [[nodiscard]] const std::vector<PortBytes>& ports() const noexcept { return ports_; }
+    [[nodiscard]] const std::vector<PortBytes>& ports() const& noexcept { return ports_; }
+    const std::vector<PortBytes>& ports() const&& = delete;  // would dangle
     [[nodiscard]] std::uint64_t network_bytes() const noexcept;
     [[nodiscard]] std::uint64_t nvlink_bytes() const noexcept;
     void add(const Traffic& other);

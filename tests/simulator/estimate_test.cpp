@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/estimate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "../shipped.hpp"
+#include "refit/methods.hpp"
+
+namespace refit {
+namespace {
+
+struct Estimated {
+    Scenario scenario;
+    Setting setting;
+    PlanLoads loads;
+    Estimate result;
+};
+
+Estimated estimated(Method method, const std::string& name,
+                    std::initializer_list<std::pair<std::string, std::string>> changes = {}) {
+    auto scenario = shipped_scenario(name, changes);
+    const auto workload = Workload::make(scenario);
+    auto setting = make_setting(scenario, workload);
+    auto loads = make_loads(make_plan(method, scenario, workload).value(), scenario.cluster);
+    auto result = estimate(loads, setting);
+    return {std::move(scenario), std::move(setting), std::move(loads), std::move(result)};
+}
+
+double term(const Estimate& estimate, const std::string& name) {
+    for (const auto& entry : estimate.terms) {
+        if (entry.name == name) {
+            return entry.seconds.value();
+        }
+    }
+    return 0.0;
+}
+
+double phase(const Estimate& estimate, const std::string& name) {
+    for (const auto& entry : estimate.phases) {
+        if (entry.name == name) {
+            return entry.seconds.value();
+        }
+    }
+    return 0.0;
+}
+
+// Constants of data/engines/nemo-rl.json: NIC 0.94 x 50 = 47 GB/s; NVLink 0.69 x 450 = 310.5 GB/s on H100.
+
+TEST(Estimate, DeepSeekV3OnH100BroadcastTermByTerm) {
+    const auto e = estimated(Method::kGatherBroadcast, "deepseek-v3-h100");
+    // Pipeline broadcast: each place carries 115,973,922,816 B over one NIC a node (every member on its own node).
+    EXPECT_NEAR(term(e.result, "pipeline broadcast"), 115'973'922'816.0 / 47e9, 1e-6);
+    // EP all-gather: 15/16 of 1,307,817,541,632 B; 8 members a node, so 8 NICs = 376 GB/s, NVLink binds.
+    EXPECT_NEAR(term(e.result, "EP all-gather"), 1'226'078'945'280.0 / 310.5e9, 1e-6);
+    // Device copies: experts unpacked once, everything packed once, over 1450 GB/s.
+    EXPECT_NEAR(term(e.result, "device copies"), (1'307'817'541'632.0 + 1'342'052'868'096.0) / 1450e9, 1e-6);
+    EXPECT_NEAR(term(e.result, "collective calls"), 5430 * 0.33e-3, 1e-9);
+    EXPECT_NEAR(term(e.result, "weight broadcast"), 1'342'052'868'096.0 / 310.5e9, 1e-6);
+    // 45,395 tensors x (92 + 0.12 x 256) us, hidden.
+    EXPECT_NEAR(term(e.result, "loading"), 45'395 * (92e-6 + 0.12e-6 * 256), 1e-6);
+    EXPECT_NEAR(term(e.result, "control"), 0.14 + 512 * 0.30e-3, 1e-9);
+    // Gather 2.467 + 3.949 + 1.827 + 1.792, then all of the broadcast's 4.322, since gathers use the same NICs for
+    // 6.416 s, and 0.294 fixed: 14.65 s.
+    EXPECT_NEAR(e.result.total.value(), 14.652, 0.001);
+    EXPECT_NEAR(e.result.transfer.value(), 2.4675 + 3.9487 + 4.3222, 0.001);
+}
+
+TEST(Estimate, DeepSeekV3OnH100ReshardTermByTerm) {
+    const auto e = estimated(Method::kHybrid, "deepseek-v3-h100");
+    // 1,310,195,712,000 B leave 16 trainers a stage once: 81.9 GB / 47 GB/s = 1.7423 s over all stages; replicas
+    // pass 7/8 of a 32nd: 0.7623 s; two stages in flight: half of the sum.
+    const auto send = 1'310'195'712'000.0 / 16 / 47e9;
+    const auto replicas = 1'310'195'712'000.0 / 32 * 7 / 8 / 47e9;
+    EXPECT_NEAR(term(e.result, "bulk transfers"), (send + replicas) / 2, 1e-6);
+    // 3 projections x 58 layers over 16 stages, 5.2 ms each.
+    EXPECT_NEAR(term(e.result, "grouped experts"), 174.0 / 16 * 5.2e-3, 1e-9);
+    // The rest: 31,857,156,096 B by pipeline broadcast on one NIC, packed once, 784 dense tasks (790 less the FFN's 6),
+    // broadcast; and fixed.
+    constexpr double kMisc = 31'857'156'096.0;
+    const auto rest = kMisc / 47e9 + kMisc / 1450e9 + 784 * 0.33e-3 + kMisc / 310.5e9;
+    EXPECT_NEAR(e.result.total.value(), (send + replicas) / 2 + 174.0 / 16 * 5.2e-3 + rest + 0.14 + 512 * 0.3e-3, 1e-6);
+}
+
+TEST(Estimate, MoreStreamsStopHelpingAtTheReceiver) {
+    // Receivers take 1/256 of the bytes from trainers and 7/8 of a 32nd from replicas, one stage after the other.
+    const auto floor = 1'310'195'712'000.0 / 256 / 47e9 + 1'310'195'712'000.0 / 32 * 7 / 8 / 47e9;
+    const auto e = estimated(Method::kHybrid, "deepseek-v3-h100", {{"engine.options.NRL_REFIT_NUM_STREAMS", "16"}});
+    EXPECT_NEAR(term(e.result, "bulk transfers"), floor, 1e-6);
+}
+
+TEST(Estimate, OnGb200TheBroadcastHidesBehindNvlinkWork) {
+    // EP groups lie inside a rack; only the pipeline broadcast (4 members a rack: 4 NICs, 188 GB/s) shares NICs with
+    // the weight broadcast, so just its 0.617 s are added.
+    const auto e = estimated(Method::kGatherBroadcast, "deepseek-v3-gb200");
+    EXPECT_NEAR(phase(e.result, "broadcast"), 115'973'922'816.0 / 188e9, 1e-6);
+    // Blackwell finalises 256 experts x 58 layers, 27 us each.
+    EXPECT_NEAR(phase(e.result, "finalize"), 256 * 58 * 27e-6, 1e-9);
+}
+
+TEST(Estimate, NemotronUltraIsHeldUpByLoading) {
+    // 49,983 tensors x (92 + 0.12 x 512) us; the gather is hidden.
+    const auto e = estimated(Method::kGatherBroadcast, "nemotron-ultra-gb200");
+    EXPECT_NEAR(phase(e.result, "load"), 49'983 * (92e-6 + 0.12e-6 * 512), 1e-6);
+    for (const auto& entry : e.result.phases) {
+        EXPECT_EQ(entry.is_hidden, entry.name == "gather" || entry.name == "broadcast") << entry.name;
+    }
+}
+
+TEST(Estimate, PhasesThatAreNotHiddenSumToTheTotal) {
+    for (const auto& name : shipped_library().scenarios()) {
+        for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped}) {
+            const auto e = estimated(method, name);
+            double sum = 0.0;
+            for (const auto& entry : e.result.phases) {
+                sum += entry.is_hidden ? 0.0 : entry.seconds.value();
+            }
+            EXPECT_NEAR(sum, e.result.total.value(), 1e-9) << name;
+            EXPECT_LE(e.result.transfer.value(), e.result.total.value() + 1e-9) << name;
+        }
+    }
+}
+
+TEST(Estimate, FasterLinksAreNeverSlower) {
+    for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped}) {
+        const auto slow = estimated(method, "deepseek-v3-h100");
+        const auto nic = estimated(method, "deepseek-v3-h100", {{"system.nic", "800Gbit/s"}});
+        const auto nvlink = estimated(method, "deepseek-v3-h100", {{"system.nvlink", "900GB/s"}});
+        EXPECT_LE(nic.result.total, slow.result.total);
+        EXPECT_LE(nvlink.result.total, slow.result.total);
+    }
+}
+
+TEST(EstimateRange, SpansTheReadingsAndTheModelError) {
+    // On Hopper the readings differ by 4.7 ms per local GB; DeepSeek-V3: 43.94 GB a rank, 0.2065 s.
+    const auto e = estimated(Method::kGatherBroadcast, "deepseek-v3-h100");
+    const auto range = estimate_range(e.loads, e.setting, true);
+    EXPECT_NEAR(range.low.value(), e.result.total.value() * 0.93, 1e-6);
+    EXPECT_NEAR(range.high.value(), (e.result.total.value() + 43.936587776 * 4.7e-3) * 1.07, 1e-4);
+}
+
+TEST(EstimateRange, AnUncalibratedMethodSpansNoneToTwiceTheSoftwareCosts) {
+    const auto e = estimated(Method::kDirect, "deepseek-v3-h100");
+    const auto range = estimate_range(e.loads, e.setting, false);
+    EXPECT_NEAR(range.low.value(), (e.result.total - e.result.software).value() * 0.93, 1e-9);
+    EXPECT_NEAR(range.high.value(), (e.result.total + e.result.software).value() * 1.07, 1e-9);
+}
+
+}  // namespace
+}  // namespace refit
