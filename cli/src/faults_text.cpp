@@ -45,19 +45,23 @@ std::string cured_by(const Suggestion& suggestion, const Faults& faults) {
 }
 
 /// One command that applies every suggestion, where that leaves nothing to complain about.
-std::string whole_cure(const Faults& faults, const std::string& command, const io::ScenarioDraft* draft,
-                       const io::Library* library) {
+std::string whole_cure(const Faults& faults, const Asked& asked) {
     const auto suggestions = distinct_suggestions(faults);
-    if (draft == nullptr || library == nullptr || suggestions.size() < 2) {
+    if (asked.draft == nullptr || asked.library == nullptr || suggestions.size() < 2) {
         return {};
     }
-    auto mended = *draft;
-    std::string flags;
+    auto mended = *asked.draft;
+    auto fields = asked.fields;
     for (const auto& suggestion : suggestions) {
         mended.apply(suggestion);
-        flags += " " + flag_for(suggestion);
+        std::erase_if(fields, [&](const auto& field) { return field.first == suggestion.field; });
+        fields.emplace_back(suggestion.field, suggestion.value);
     }
-    return io::resolve(mended, *library) ? "All of it:  " + command + flags + "    checked just now\n" : "";
+    std::string command = asked.command;
+    for (const auto& [field, value] : fields) {
+        command += " " + flag_for({field, value, ""});
+    }
+    return io::resolve(mended, *asked.library) ? "All of it:  " + command + "\n            checked just now\n" : "";
 }
 
 }  // namespace
@@ -92,8 +96,7 @@ std::string wrap(const std::string& text, std::size_t width, std::size_t indent)
     return result;
 }
 
-std::string describe_faults(const Faults& faults, const std::string& command, bool has_color,
-                            const io::ScenarioDraft* draft, const io::Library* library) {
+std::string describe_faults(const Faults& faults, const Asked& asked, bool has_color) {
     const std::string red = has_color ? "\033[1;31m" : "";
     const std::string plain = has_color ? "\033[0m" : "";
     std::string text = red + "refit: " + plain + headline(faults) + "\n\n";
@@ -115,7 +118,7 @@ std::string describe_faults(const Faults& faults, const std::string& command, bo
             text += indent + "try    " + flag_for(*fault.nearest) + cured_by(*fault.nearest, faults) + "\n";
         }
     }
-    const auto cure = whole_cure(faults, command, draft, library);
+    const auto cure = whole_cure(faults, asked);
     return cure.empty() ? text : text + "\n" + cure;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "refit/io/library.hpp"
 #include "refit/io/scenario_draft.hpp"
@@ -9,10 +11,16 @@
 
 namespace refit::cli {
 
-/// All faults with what to try, at most 100 columns wide. `command` is how the user asked, for example
-/// "./run compare deepseek-v3-h100"; `draft` may be null where there is no scenario yet.
-[[nodiscard]] std::string describe_faults(const Faults& faults, const std::string& command, bool has_color,
-                                          const io::ScenarioDraft* draft, const io::Library* library);
+/// How the user asked, so that a cure can be given as a command.
+struct Asked {
+    std::string command;                                        ///< "./run compare deepseek-v3-h100", without fields.
+    std::vector<std::pair<std::string, std::string>> fields;    ///< Scenario fields set by flags, and their values.
+    const io::ScenarioDraft* draft = nullptr;                   ///< Null where there is no scenario yet.
+    const io::Library* library = nullptr;
+};
+
+/// All faults with what to try, at most 100 columns wide.
+[[nodiscard]] std::string describe_faults(const Faults& faults, const Asked& asked, bool has_color);
 
 /// "--train tp2.pp16.ep16", or "--set placement.gpus_used_per_domain=8" for a field without an option of its own.
 [[nodiscard]] std::string flag_for(const Suggestion& suggestion);

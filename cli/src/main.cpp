@@ -44,18 +44,12 @@ fs::path data_folder() {
     return fs::is_directory(installed / "models", error) ? installed : fs::path{REFIT_SOURCE_DATA_DIR};
 }
 
-std::string command_text(const Options& options) {
-    auto text = program_name() + (options.command == Command::kExplain ? " explain" : " compare");
-    text += options.scenario.empty() ? "" : " " + options.scenario;
-    for (std::size_t i = 0; i < options.fields.size(); ++i) {
-        const auto& flag = options.field_flags[i];
-        text += " " + flag + (flag.starts_with("--set") ? "=" : " ") + options.fields[i].second;
-    }
-    return text;
-}
-
-int refuse(const Faults& faults, const Options& options, const io::ScenarioDraft* draft, const io::Library* library) {
-    std::cerr << describe_faults(faults, command_text(options), options.has_color && isatty(2) == 1, draft, library);
+int refuse(const Faults& faults, const Options& options, const io::ScenarioDraft* draft = nullptr,
+           const io::Library* library = nullptr) {
+    auto command = program_name() + (options.command == Command::kExplain ? " explain" : " compare");
+    command += options.scenario.empty() ? "" : " " + options.scenario;
+    std::cerr << describe_faults(faults, {std::move(command), options.fields, draft, library},
+                                 options.has_color && isatty(STDERR_FILENO) == 1);
     return exit_code_of(faults);
 }
 
@@ -169,21 +163,21 @@ int write(const std::string& text, const Options& options) {
         return std::cout ? kOk : kIoError;
     }
     const auto written = io::write_whole(options.output, text);
-    return written ? kOk : refuse(written.error(), options, nullptr, nullptr);
+    return written ? kOk : refuse(written.error(), options);
 }
 
 int run(const Options& options) {
     const auto library = io::Library::open(data_folder());
     if (!library) {
-        return refuse(library.error(), options, nullptr, nullptr);
+        return refuse(library.error(), options);
     }
     auto request = make_request(options);
     if (!request) {
-        return refuse(request.error(), options, nullptr, nullptr);
+        return refuse(request.error(), options);
     }
     const auto draft = collect(options, *library);
     if (!draft) {
-        return refuse(draft.error(), options, nullptr, &*library);
+        return refuse(draft.error(), options);
     }
     if (options.prints_config) {
         return write(config_text(*draft), options);
@@ -194,7 +188,7 @@ int run(const Options& options) {
     }
     const auto published = library->published();
     if (!published) {
-        return refuse(published.error(), options, nullptr, nullptr);
+        return refuse(published.error(), options);
     }
     request->published = *published;
     std::optional<Report> report;

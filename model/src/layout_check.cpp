@@ -77,10 +77,12 @@ public:
             if (unit.count % ways == 0 || (unit.is_key_value && ways % unit.count == 0)) {
                 continue;
             }
+            const bool is_width = unit.name.ends_with("width") || unit.name == "rows";
             add(unit.is_expert ? "etp" : "tp",
                 ways,
-                unit.name.find("heads") != std::string::npos ? "heads" : "width",
-                text_of(unit.count) + " " + unit.name + " are not divisible by " + text_of(ways) + " (" + unit.example + ")");
+                is_width ? "width" : "heads",
+                (is_width ? unit.name + " " + text_of(unit.count) + " is" : text_of(unit.count) + " " + unit.name + " are") +
+                    " not divisible by " + text_of(ways) + " (" + unit.example + ")");
         }
     }
 
@@ -120,8 +122,9 @@ std::pair<TrainLayout, Faults> examine_train(const LayoutText& text, std::uint32
     layout.etp = text.etp.value_or(1);
     const std::uint64_t dense = std::uint64_t{layout.tp} * layout.cp * layout.pp;
     const std::uint64_t expert = std::uint64_t{layout.etp} * layout.ep * layout.pp;
-    const auto product = std::string{text_of(gpus) + " GPUs / (tp " + text_of(layout.tp) + " x cp " +
-                                     text_of(layout.cp) + " x pp " + text_of(layout.pp) + " = " + text_of(dense) + ")"};
+    const auto product = text_of(gpus) + " GPUs / (tp " + text_of(layout.tp) +
+                         (layout.cp > 1 ? " x cp " + text_of(layout.cp) : "") + " x pp " + text_of(layout.pp) + " = " +
+                         text_of(dense) + ")";
     if (dense > gpus || gpus % dense != 0) {
         checker.add("tp", layout.tp, "layout-product", product + " is not whole");
     } else if (layout.dp = static_cast<std::uint32_t>(gpus / dense); text.dp && *text.dp != layout.dp) {
@@ -131,7 +134,8 @@ std::pair<TrainLayout, Faults> examine_train(const LayoutText& text, std::uint32
         checker.add("ep",
                     layout.ep,
                     "layout-product",
-                    text_of(gpus) + " GPUs / (etp " + text_of(layout.etp) + " x ep " + text_of(layout.ep) + " x pp " +
+                    text_of(gpus) + " GPUs / (" + (layout.etp > 1 ? "etp " + text_of(layout.etp) + " x " : "") + "ep " +
+                        text_of(layout.ep) + " x pp " +
                         text_of(layout.pp) + " = " + text_of(expert) + ") is not whole");
     } else {
         layout.edp = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, gpus / expert));

@@ -17,7 +17,7 @@ struct Placement {
 };
 
 /// GPUs of a domain that jobs use unless told otherwise: the largest multiple of 16 that fits, or all of a domain
-/// below 16. The published GB200 timings fit with 64 of 72, not with 72 (docs/fidelity.md).
+/// below 16. The published GB200 timings fit with 64 of 72, not with 72 (docs/cost_model.md).
 [[nodiscard]] std::uint32_t usual_gpus_per_domain(const System& system) noexcept;
 
 /// The ranks of a job on their GPUs: trainers 0 to train_gpus - 1, then generators, one rank a GPU, one NIC set a GPU.

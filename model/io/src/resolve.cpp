@@ -23,6 +23,8 @@ public:
 
     Result<Scenario> run() {
         auto model = take(library_.model(text_of("model", "deepseek-v3", true)), faults_, "model");
+        const auto train = model ? read_train(*model) : std::nullopt;
+        const auto generate = model ? read_generate(*model) : std::nullopt;
         const auto dtype = read_dtype();
         check_engines();
         auto engine = read_engine();
@@ -30,8 +32,6 @@ public:
         const auto rules = one_of("engine.rules", "2026-11", {"2026-08", "2026-11"}, ErrorCode::kInvalidInput);
         auto train_system = read_system("system.train");
         auto generate_system = read_system("system.generate");
-        const auto train = model ? read_train(*model) : std::nullopt;
-        const auto generate = model ? read_generate(*model) : std::nullopt;
         std::optional<Placement> placement;
         if (train_system && generate_system) {
             placement = read_placement(*train_system, *generate_system);
