@@ -9,13 +9,14 @@ namespace refit {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
+using Runs = std::vector<refit::Run>;
 
 TEST(LocalTensor, ASliceOfColumnsIsOneRunARow) {
     // 2 x 4, columns 1-2: elements 1, 2 and 5, 6.
     const Shape shape{2, 4};
     const auto columns = LocalTensor::whole(0, shape).slice(1, {1, 3});
     EXPECT_EQ(columns.shape(), (Shape{2, 2}));
-    EXPECT_EQ(columns.runs(std::vector{shape}), (std::vector<Run>{{0, 1, 2}, {0, 5, 2}}));
+    EXPECT_EQ(columns.runs(std::vector<Shape>{shape}), (Runs{{0, 1, 2}, {0, 5, 2}}));
     EXPECT_EQ(columns.pieces().size(), 1U);
 }
 
@@ -29,8 +30,8 @@ TEST(LocalTensor, WhatWasCutApartAndJoinedAgainIsOnePiece) {
 TEST(LocalTensor, PaddingHasNoInput) {
     const Shape shape{3};
     const auto padded = LocalTensor::whole(0, shape).padded(0, 5).part(0, 5, 4);
-    EXPECT_EQ(padded.runs(std::vector{shape}), (std::vector<Run>{{-1, 0, 1}}));
-    EXPECT_EQ(LocalTensor::padding({2, 2}).runs(std::vector{shape}), (std::vector<Run>{{-1, 0, 4}}));
+    EXPECT_EQ(padded.runs(std::vector<Shape>{shape}), (Runs{{-1, 0, 1}}));
+    EXPECT_EQ(LocalTensor::padding({2, 2}).runs(std::vector<Shape>{shape}), (Runs{{-1, 0, 4}}));
 }
 
 TEST(LocalTensor, ATransposeWalksTheInputByColumns) {
@@ -38,8 +39,8 @@ TEST(LocalTensor, ATransposeWalksTheInputByColumns) {
     const Shape shape{2, 3};
     const auto turned = LocalTensor::whole(0, shape).transposed(0, 1);
     EXPECT_EQ(turned.shape(), (Shape{3, 2}));
-    EXPECT_EQ(turned.runs(std::vector{shape}),
-              (std::vector<Run>{{0, 0, 1}, {0, 3, 1}, {0, 1, 1}, {0, 4, 1}, {0, 2, 1}, {0, 5, 1}}));
+    EXPECT_EQ(turned.runs(std::vector<Shape>{shape}),
+              (Runs{{0, 0, 1}, {0, 3, 1}, {0, 1, 1}, {0, 4, 1}, {0, 2, 1}, {0, 5, 1}}));
 }
 
 TEST(LocalTensor, StackedTensorsKeepTheirInputs) {
@@ -47,8 +48,8 @@ TEST(LocalTensor, StackedTensorsKeepTheirInputs) {
     const std::vector parts{LocalTensor::whole(1, shape), LocalTensor::whole(0, shape)};
     const auto stacked = LocalTensor::stack(parts);
     EXPECT_EQ(stacked.shape(), (Shape{2, 2}));
-    EXPECT_EQ(stacked.runs(std::vector{shape, shape}), (std::vector<Run>{{1, 0, 2}, {0, 0, 2}}));
-    EXPECT_EQ(stacked.slice(0, {1, 2}).without_axis(0).runs(std::vector{shape, shape}), (std::vector<Run>{{0, 0, 2}}));
+    EXPECT_EQ(stacked.runs(std::vector<Shape>{shape, shape}), (Runs{{1, 0, 2}, {0, 0, 2}}));
+    EXPECT_EQ(stacked.slice(0, {1, 2}).without_axis(0).runs(std::vector<Shape>{shape, shape}), (Runs{{0, 0, 2}}));
 }
 
 TEST(LocalTensor, ImpossibleOperationsAreBugs) {
