@@ -21,7 +21,7 @@ bool is_rule(const Json& rule) {
     }
     const auto is_string = [](const Json& value) { return value.is_string(); };
     const auto when = rule.value("when", Json::object());
-    return std::ranges::all_of(rule.at("allowed"), is_string) && when.is_object() && std::ranges::all_of(when, is_string);
+    return when.is_object() && std::ranges::all_of(rule.at("allowed"), is_string) && std::ranges::all_of(when, is_string);
 }
 
 SupportRule rule_from(const Json& json) {
@@ -31,7 +31,8 @@ SupportRule rule_from(const Json& json) {
     rule.fact = json.at("fact").get<std::string>();
     rule.allowed = json.at("allowed").get<std::vector<std::string>>();
     rule.message = json.at("message").get<std::string>();
-    for (const auto& [fact, value] : json.value("when", Json::object()).items()) {
+    const auto when = json.value("when", Json::object());
+    for (const auto& [fact, value] : when.items()) {
         rule.when.emplace(fact, value.get<std::string>());
     }
     return rule;
