@@ -79,6 +79,7 @@ PartTotals Inventory::totals(ModelPart part) const {
             totals.parameters += entry.parameters() * entry.tensors();
             totals.tensors += entry.tensors();
             totals.bytes += entry.bytes();
+            totals.native_bytes += entry.native_bytes();
         }
     }
     return totals;
@@ -90,6 +91,7 @@ PartTotals Inventory::payload_totals() const {
     totals.parameters += vision.parameters;
     totals.tensors += vision.tensors;
     totals.bytes += vision.bytes;
+    totals.native_bytes += vision.native_bytes;
     return totals;
 }
 

@@ -34,4 +34,21 @@ Bytes ParameterClass::tensor_bytes() const { return Bytes{elements()} * size_of(
 
 Bytes ParameterClass::bytes() const { return tensor_bytes() * tensors(); }
 
+Bytes ParameterClass::native_bytes() const {
+    constexpr std::uint64_t kBlock = 128;
+    constexpr std::uint64_t kGroup = 32;
+    const auto blocks = [](std::uint64_t extent, std::uint64_t size) { return (extent + size - 1) / size; };
+    switch (native) {
+        case NativeStorage::kFp8Blocks: {
+            const auto scales = blocks(shape.at(0), kBlock) * blocks(shape.at(1), kBlock);
+            return Bytes{elements() + scales * size_of(Dtype::kFp32)} * tensors();
+        }
+        case NativeStorage::kMxfp4Groups:
+            return Bytes{elements() / 2 + shape.at(0) * blocks(shape.at(1), kGroup)} * tensors();
+        case NativeStorage::kPlain:
+            break;
+    }
+    return bytes();
+}
+
 }  // namespace refit

@@ -388,7 +388,7 @@ TEST(KimiK3, RefusesAMergeThatIsNoPair) {
 TEST(TeachingMatrix, IsOneColumnShardedMatrix) {
     const auto model = shipped("teaching-matrix");
     ASSERT_EQ(model.classes().size(), 1U);
-    EXPECT_EQ(model.classes().front().shape, (Shape{4096, 4096}));
+    EXPECT_EQ(model.classes().front().shape, (Shape{65536, 65536}));
     EXPECT_EQ(model.classes().front().sharding, Sharding::kColumn);
     EXPECT_EQ(model.title(), "Teaching matrix");
     EXPECT_EQ(model.layers(), 1U);

@@ -18,6 +18,7 @@ struct PartTotals {
     std::uint64_t parameters = 0;
     std::uint64_t tensors = 0;
     Bytes bytes;
+    Bytes native_bytes;  ///< As the model's own checkpoint stores it.
     bool operator==(const PartTotals&) const = default;
 };
 

@@ -42,6 +42,13 @@ enum class ExportTask : std::uint8_t {
     kFusedMember,  ///< another tensor of that task: counts as none.
 };
 
+/// How the model's own checkpoint stores a parameter.
+enum class NativeStorage : std::uint8_t {
+    kPlain,         ///< In its dtype.
+    kFp8Blocks,     ///< FP8 with one FP32 scale for each block of 128 x 128.
+    kMxfp4Groups,   ///< Four bits an element, one byte of scale for each 32 elements of a row.
+};
+
 /// Every tensor of one name pattern: the same shape, dtype and sharding in each layer and for each expert.
 ///
 /// Shape: that of one Hugging Face tensor, outermost first.
@@ -61,6 +68,7 @@ struct ParameterClass {
     std::vector<std::uint32_t> layers;    ///< Layers that have it; empty for a parameter outside the layers.
     bool on_last_stage = false;           ///< Outside the layers: with the final norm and head, not the embedding.
     ExportTask task = ExportTask::kOwn;
+    NativeStorage native = NativeStorage::kPlain;
     bool operator==(const ParameterClass&) const = default;
 
     [[nodiscard]] bool is_expert() const noexcept { return experts > 0; }
@@ -72,6 +80,7 @@ struct ParameterClass {
     [[nodiscard]] std::uint64_t parameters() const;
     [[nodiscard]] Bytes tensor_bytes() const;      ///< Of one tensor.
     [[nodiscard]] Bytes bytes() const;             ///< Of all tensors of the class.
+    [[nodiscard]] Bytes native_bytes() const;      ///< The same in the model's own checkpoint, scales included.
 };
 
 }  // namespace refit

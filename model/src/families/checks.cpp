@@ -115,4 +115,8 @@ Layers layers_of(const std::vector<std::string>& kinds, std::string_view kind) {
     return layers;
 }
 
+bool is_fp8_in_blocks(const Facts& facts, const std::string& prefix, Faults& faults) {
+    return facts.text_or(prefix + "quantization_config.quant_method", "", faults) == "fp8";
+}
+
 }  // namespace refit::families

@@ -47,6 +47,9 @@ void expect_kinds(const Facts& facts,
 void expect_length(
     const Facts& facts, std::string_view key, std::size_t length, std::uint64_t layers, Faults& faults);
 
+/// Whether the checkpoint is FP8 in blocks of 128 x 128, by `quantization_config` below `prefix`.
+[[nodiscard]] bool is_fp8_in_blocks(const Facts& facts, const std::string& prefix, Faults& faults);
+
 /// Positions of `kind` in a list of layer kinds.
 [[nodiscard]] Layers layers_of(const std::vector<std::string>& kinds, std::string_view kind);
 

@@ -66,6 +66,15 @@ void add_mtp(Builder& builder, const Dimensions& d) {
     builder.vocabulary("shared_head.head.weight", {d.vocabulary, d.hidden});
 }
 
+/// The public checkpoints quantise every projection; embedding, head, router and MTP's joint stay in BF16.
+void store_projections_as_fp8(std::vector<ParameterClass>& classes) {
+    for (auto& entry : classes) {
+        const bool is_projection = entry.shape.size() == 2 && entry.sharding != Sharding::kVocabulary &&
+                                   !entry.name.ends_with("mlp.gate.weight") && !entry.name.ends_with("eh_proj.weight");
+        entry.native = is_projection ? NativeStorage::kFp8Blocks : NativeStorage::kPlain;
+    }
+}
+
 }  // namespace
 
 Parameters deepseek_v3(const Facts& facts, Faults& faults) {
@@ -95,7 +104,11 @@ Parameters deepseek_v3(const Facts& facts, Faults& faults) {
     if (d.mtp_layers > 0) {
         add_mtp(builder, d);
     }
-    return {static_cast<std::uint32_t>(d.layers), std::move(builder).finish()};
+    auto classes = std::move(builder).finish();
+    if (is_fp8_in_blocks(facts, "", faults)) {
+        store_projections_as_fp8(classes);
+    }
+    return {static_cast<std::uint32_t>(d.layers), std::move(classes)};
 }
 
 }  // namespace refit::families

@@ -248,7 +248,13 @@ Parameters kimi_k3(const Facts& facts, Faults& faults) {
     builder.replicated("model.output_attn_res_proj.weight", {1, text.hidden()});
     builder.replicated("model.norm.weight", {text.hidden()});
     builder.vocabulary("lm_head.weight", {text.vocabulary, text.hidden()});
-    return {static_cast<std::uint32_t>(text.layers), std::move(builder).finish()};
+    auto classes = std::move(builder).finish();
+    // The public checkpoint packs the routed experts into four bits and leaves the rest.
+    const bool is_packed = facts.text_or("text_config.quantization_config.format", "", faults) == "mxfp4-pack-quantized";
+    for (auto& entry : classes) {
+        entry.native = is_packed && entry.is_expert() ? NativeStorage::kMxfp4Groups : NativeStorage::kPlain;
+    }
+    return {static_cast<std::uint32_t>(text.layers), std::move(classes)};
 }
 
 }  // namespace refit::families
