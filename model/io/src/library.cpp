@@ -22,8 +22,8 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 bool is_path(const std::string& name) {
-    return name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".yaml") ||
-           name.ends_with(".yml");
+    return name.find('/') != std::string::npos || name == "." || name == ".." || name.ends_with(".json") ||
+           name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
 Result<Json> read_schema(const fs::path& file, const std::string& schema) {
@@ -129,12 +129,17 @@ Result<fs::path> Library::locate(const char* kind, const std::string& name, cons
     if (std::ranges::binary_search(known, name)) {
         return folder_ / kind / (name + ".json");
     }
+    if (known.empty()) {
+        return fail(ErrorCode::kIo, "no-data", "Refit's data folder holds no " + std::string{kind}, (folder_ / kind).string());
+    }
     const auto nearest = nearest_name(name, known);
     std::string what{kind};
     what.pop_back();
+    std::error_code error;
+    const auto here = !name.empty() && fs::exists(name, error) ? ". For the one in this folder write ./" + name : "";
     Faults faults{{ErrorCode::kInvalidInput,
                    "unknown-" + what,
-                   "unknown " + what + " '" + name + "'; did you mean '" + nearest + "'? Known: " + join_names(known),
+                   "unknown " + what + " '" + name + "'; did you mean '" + nearest + "'? Known: " + join_names(known) + here,
                    field}};
     if (!field.empty()) {
         faults.front().nearest = Suggestion{field, nearest, ""};
@@ -155,7 +160,9 @@ Result<Inventory> Library::model(const std::string& name) const {
     if (!facts) {
         return Failure{facts.error()};
     }
-    return Inventory::make(file->stem() == "config" ? file->parent_path().filename().string() : file->stem().string(), *facts);
+    // "." and "folder/" have no name of their own.
+    const auto whole = fs::absolute(*file, error).lexically_normal();
+    return Inventory::make(whole.stem() == "config" ? whole.parent_path().filename().string() : whole.stem().string(), *facts);
 }
 
 Result<System> Library::system(const std::string& name, const std::string& field) const {
