@@ -213,11 +213,14 @@ int run(const Options& options) {
     }
     const bool can_cure = faults.empty();
     const auto scenario = draft ? take(io::resolve(*draft, *library), faults) : std::nullopt;
-    auto published = take(library->published(), faults);
     if (!faults.empty()) {
         return refuse(faults, options, can_cure && draft ? &*draft : nullptr, &*library);
     }
-    request.published = std::move(*published);
+    const auto published = library->published();
+    if (!published) {
+        return refuse(published.error(), options, nullptr, nullptr);
+    }
+    request.published = *published;
     return run_comparison(options, *scenario, std::move(request));
 }
 
