@@ -26,6 +26,13 @@ bool is_path(const std::string& name) {
            name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
+/// "deepseek-ai/DeepSeek-V3", and no file here: what NeMo RL's recipes and Hugging Face's hub call a model.
+bool is_hub_name(const std::string& name) {
+    std::error_code error;
+    return std::ranges::count(name, '/') == 1 && name.front() != '/' && name.front() != '.' && name.back() != '/' &&
+           !name.ends_with(".json") && !fs::exists(name, error);
+}
+
 Result<Json> read_schema(const fs::path& file, const std::string& schema) {
     auto json = read_json(file);
     if (!json) {
@@ -148,6 +155,10 @@ Result<fs::path> Library::locate(const char* kind, const std::string& name, cons
 }
 
 Result<Inventory> Library::model(const std::string& name) const {
+    if (is_hub_name(name)) {
+        const auto id = model_of_hub_name(name);
+        return id ? model(*id) : Result<Inventory>{Failure{id.error()}};
+    }
     auto file = locate("models", name, "model");
     if (!file) {
         return Failure{std::move(file.error())};
@@ -248,6 +259,7 @@ Result<std::vector<PublishedRecord>> Library::published() const {
 
 Result<std::string> Library::model_of_hub_name(const std::string& name) const {
     std::vector<std::string> hub_names;
+    std::vector<std::string> ids;
     for (const auto& id : models()) {
         const auto json = read_json(folder_ / "models" / (id + ".json"));
         if (!json) {
@@ -258,12 +270,20 @@ Result<std::string> Library::model_of_hub_name(const std::string& name) const {
                 return id;
             }
             hub_names.push_back(hub_name);
+            ids.push_back(id);
         }
     }
-    return fail(ErrorCode::kInvalidInput,
-                "unknown-model",
-                "model '" + name + "' is not one that Refit ships; the nearest is '" + nearest_name(name, hub_names) +
-                    "'. Give --model a name of `data/models`, or the folder of its config.json");
+    const auto nearest = nearest_name(name, hub_names);
+    const auto at = static_cast<std::size_t>(std::ranges::find(hub_names, nearest) - hub_names.begin());
+    Faults faults{{ErrorCode::kInvalidInput,
+                   "unknown-model",
+                   "model '" + name + "' is not one that Refit ships; the nearest is '" + nearest +
+                       "'. Give --model a name of `data/models`, or the folder of its config.json",
+                   "model"}};
+    if (at < ids.size()) {
+        faults.front().nearest = Suggestion{"model", ids[at], nearest};
+    }
+    return fail(std::move(faults));
 }
 
 }  // namespace refit::io
