@@ -38,8 +38,10 @@ std::string parameter_count(std::uint64_t parameters) {
     return count >= 1e9 ? number_text("%.2f B", count / 1e9) : number_text("%.1f M", count / 1e6);
 }
 
-std::string nodes_of(std::uint32_t gpus, const System& system) {
-    return std::to_string((gpus + system.gpus_per_node - 1) / system.gpus_per_node);
+/// Nodes that `gpus` GPUs lie in, where a job uses `used` of each NVLink domain.
+std::string nodes_of(std::uint32_t gpus, std::uint32_t used, const System& system) {
+    const auto nodes = [&](std::uint32_t count) { return (count + system.gpus_per_node - 1) / system.gpus_per_node; };
+    return std::to_string(gpus / used * nodes(used) + nodes(gpus % used));
 }
 
 std::string system_line(const System& system, std::uint32_t used, const std::string& nodes) {
@@ -57,8 +59,8 @@ std::string systems_of(const Scenario& scenario) {
     const auto& train = cluster.train_system();
     const auto& generate = cluster.generate_system();
     const auto& placement = cluster.placement();
-    const auto train_nodes = nodes_of(scenario.train.gpus, train);
-    const auto generate_nodes = nodes_of(scenario.generate.gpus, generate);
+    const auto train_nodes = nodes_of(scenario.train.gpus, placement.train_gpus_per_domain, train);
+    const auto generate_nodes = nodes_of(scenario.generate.gpus, placement.generate_gpus_per_domain, generate);
     if (train == generate) {
         return "  system     " + system_line(train, placement.train_gpus_per_domain, train_nodes + " + " + generate_nodes) + "\n";
     }

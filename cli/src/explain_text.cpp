@@ -32,7 +32,8 @@ std::string method_text(const MethodReport& method, const Report& report, const 
             seconds_number(method.high) + "], the links alone " + seconds_number(method.transfer) + " s, bound " +
             seconds_number(report.bound.time) + " s\n";
     text += "    logical " + format_bytes(method.logical) + ", over NICs " + format_bytes(method.network) + ", over NVLink " +
-            format_bytes(method.nvlink) + "; busiest: " + method.bottleneck.resource + " of " + method.bottleneck.where + ", " +
+            format_bytes(method.nvlink) + "\n";
+    text += "    busiest: " + method.bottleneck.resource + " of " + method.bottleneck.where + ", " +
             number_text("%.0f %%", method.bottleneck.share * 100.0) + " of the time\n";
     text += "    extra memory: trainer " + format_bytes(method.peak.train) + ", generator " + format_bytes(method.peak.generation) + "\n";
     for (const auto& term : method.terms) {

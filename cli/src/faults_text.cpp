@@ -2,6 +2,9 @@
 #include "faults_text.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <string_view>
 #include <vector>
 
 #include "options.hpp"
@@ -23,12 +26,21 @@ std::vector<Suggestion> distinct_suggestions(const Faults& faults) {
 }
 
 std::string headline(const Faults& faults) {
-    const bool is_infeasible = std::ranges::all_of(faults, [](const Fault& fault) {
-        return fault.code == ErrorCode::kInfeasible || fault.code == ErrorCode::kUnsupported;
-    });
+    const auto all = [&](std::initializer_list<ErrorCode> codes) {
+        return std::ranges::all_of(faults, [&](const Fault& fault) { return std::ranges::find(codes, fault.code) != codes.end(); });
+    };
     const auto count = std::to_string(faults.size()) + (faults.size() == 1 ? " fault" : " faults");
+    if (all({ErrorCode::kIo})) {
+        return "a file cannot be read or written: " + count + ". Nothing was written.";
+    }
+    const bool is_infeasible = all({ErrorCode::kInfeasible, ErrorCode::kUnsupported});
     return std::string{is_infeasible ? "this cannot run: " : "this cannot be understood: "} + count +
            ". Nothing was computed or written.";
+}
+
+/// The place is worth a line unless the message begins with it or says that it is missing.
+bool tells_place(const Fault& fault) {
+    return !fault.where.empty() && !fault.message.starts_with(fault.where) && !fault.message.starts_with("'" + fault.where + "'");
 }
 
 /// The numbers of the faults that this suggestion answers: "cures 1 and 2", where there are others beside.
@@ -69,10 +81,24 @@ std::string whole_cure(const Faults& faults, const Asked& asked) {
 std::string flag_for(const Suggestion& suggestion) {
     for (const auto& option : field_options()) {
         if (suggestion.field == option.field) {
-            return std::string{option.flag} + " " + suggestion.value;
+            return std::string{option.flag} + " " + quoted(suggestion.value);
         }
     }
-    return "--set " + suggestion.field + "=" + suggestion.value;
+    return "--set " + suggestion.field + "=" + quoted(suggestion.value);
+}
+
+std::string quoted(const std::string& word) {
+    const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+        return std::isalnum(c) != 0 || std::string_view{"._-+:/@%,="}.find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (is_plain) {
+        return word;
+    }
+    std::string text = "'";
+    for (const char c : word) {
+        text += c == '\'' ? "'\\''" : std::string{c};
+    }
+    return text + "'";
 }
 
 std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
@@ -80,18 +106,20 @@ std::string wrap(const std::string& text, std::size_t width, std::size_t indent)
     std::size_t column = indent;
     std::size_t begin = 0;
     while (begin < text.size()) {
-        const auto end = std::min(text.find(' ', begin), text.size());
-        const auto word = text.substr(begin, end - begin);
-        if (column > indent && column + 1 + word.size() > width) {
+        const auto word_begin = std::min(text.find_first_not_of(' ', begin), text.size());
+        const auto end = std::min(text.find(' ', word_begin), text.size());
+        const auto spaces = word_begin - begin;
+        const auto word = text.substr(word_begin, end - word_begin);
+        if (column > indent && column + spaces + word.size() > width) {
             result += "\n" + std::string(indent, ' ');
             column = indent;
-        } else if (column > indent) {
-            result += ' ';
-            ++column;
+        } else {
+            result += std::string(spaces, ' ');
+            column += spaces;
         }
         result += word;
         column += word.size();
-        begin = end + 1;
+        begin = end;
     }
     return result;
 }
@@ -106,7 +134,7 @@ std::string describe_faults(const Faults& faults, const Asked& asked, bool has_c
         const std::string indent(5, ' ');
         text += std::string(number.size() < 3 ? 3 - number.size() : 0, ' ') + number + "  ";
         text += wrap(fault.message + "  [" + fault.rule + "]", kWidth, indent.size()) + "\n";
-        if (!fault.where.empty() && !fault.message.starts_with(fault.where)) {
+        if (tells_place(fault)) {
             text += indent + "where  " + fault.where + "\n";
         }
         const bool is_last_use = fault.nearest && std::none_of(faults.begin() + static_cast<std::ptrdiff_t>(i) + 1, faults.end(), [&](const Fault& other) {

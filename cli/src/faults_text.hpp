@@ -22,6 +22,9 @@ struct Asked {
 /// All faults with what to try, at most 100 columns wide.
 [[nodiscard]] std::string describe_faults(const Faults& faults, const Asked& asked, bool has_color);
 
+/// The word as a shell takes it: in single quotes where it holds anything special.
+[[nodiscard]] std::string quoted(const std::string& word);
+
 /// "--train tp2.pp16.ep16", or "--set placement.gpus_used_per_domain=8" for a field without an option of its own.
 [[nodiscard]] std::string flag_for(const Suggestion& suggestion);
 

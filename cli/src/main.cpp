@@ -44,11 +44,22 @@ fs::path data_folder() {
     return fs::is_directory(installed / "models", error) ? installed : fs::path{REFIT_SOURCE_DATA_DIR};
 }
 
+/// How the user asked, without the flags that set scenario fields.
+std::string command_text(const Options& options) {
+    auto text = program_name() + (options.command == Command::kExplain ? " explain" : " compare");
+    text += options.scenario.empty() ? "" : " " + quoted(options.scenario);
+    for (const auto& method : options.methods) {
+        text += " --method " + quoted(method);
+    }
+    for (const auto& step : options.steps) {
+        text += " --step-time " + quoted(step);
+    }
+    return text;
+}
+
 int refuse(const Faults& faults, const Options& options, const io::ScenarioDraft* draft = nullptr,
            const io::Library* library = nullptr) {
-    auto command = program_name() + (options.command == Command::kExplain ? " explain" : " compare");
-    command += options.scenario.empty() ? "" : " " + options.scenario;
-    std::cerr << describe_faults(faults, {std::move(command), options.fields, draft, library},
+    std::cerr << describe_faults(faults, {command_text(options), options.fields, draft, library},
                                  options.has_color && isatty(STDERR_FILENO) == 1);
     return exit_code_of(faults);
 }
@@ -63,8 +74,8 @@ std::optional<std::string> from_environment(const std::string& flag, std::string
     return value != nullptr && *value != '\0' ? std::optional<std::string>{value} : std::nullopt;
 }
 
-/// Scenario file, environment and flags, in rising precedence.
-Result<io::ScenarioDraft> collect(const Options& options, const io::Library& library) {
+/// Scenario file, environment and flags, in rising precedence. Appends what is wrong with the flags to `faults`.
+Result<io::ScenarioDraft> collect(const Options& options, const io::Library& library, Faults& faults) {
     io::ScenarioDraft draft;
     if (!options.scenario.empty()) {
         auto read = library.scenario(options.scenario);
@@ -80,17 +91,14 @@ Result<io::ScenarioDraft> collect(const Options& options, const io::Library& lib
             draft.set(option.field, {*value, Kind::kText, io::Precedence::kEnvironment, variable});
         }
     }
-    Faults faults;
     for (std::size_t i = 0; i < options.fields.size(); ++i) {
         const auto& [field, value] = options.fields[i];
         if (auto fault = io::check_field_name(field)) {
+            fault->where = options.field_flags[i];
             faults.push_back(std::move(*fault));
             continue;
         }
         draft.set(field, {value, Kind::kText, io::Precedence::kFlag, options.field_flags[i]});
-    }
-    if (!faults.empty()) {
-        return fail(std::move(faults));
     }
     return draft;
 }
@@ -108,20 +116,32 @@ std::string config_text(const io::ScenarioDraft& draft) {
     return text;
 }
 
-Result<CompareRequest> make_request(const Options& options) {
+/// The texts with the last one's unit behind each bare number: "60,120s" means 60 s and 120 s.
+std::vector<std::string> with_shared_unit(std::vector<std::string> texts) {
+    const auto unit_at = texts.empty() ? std::string::npos : texts.back().find_first_not_of("0123456789.");
+    for (auto& text : texts) {
+        if (unit_at != std::string::npos && !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos) {
+            text += texts.back().substr(unit_at);
+        }
+    }
+    return texts;
+}
+
+CompareRequest make_request(const Options& options, Faults& all_faults) {
     CompareRequest request;
     Faults faults;
     if (!options.methods.empty()) {
         request.methods.clear();
         for (const auto& name : options.methods) {
-            if (const auto method = take(parse_method(name), faults)) {
+            const auto method = take(parse_method(name), faults);
+            if (method && std::ranges::find(request.methods, *method) == request.methods.end()) {
                 request.methods.push_back(*method);
             }
         }
     }
     if (!options.steps.empty()) {
         request.steps.clear();
-        for (const auto& text : options.steps) {
+        for (const auto& text : with_shared_unit(options.steps)) {
             if (const auto step = take(parse_duration(text), faults)) {
                 request.steps.push_back(*step);
             }
@@ -133,9 +153,7 @@ Result<CompareRequest> make_request(const Options& options) {
             fault.message += ", for example --step-time " + fault.nearest->value;
             fault.nearest.reset();
         }
-    }
-    if (!faults.empty()) {
-        return fail(std::move(faults));
+        all_faults.push_back(std::move(fault));
     }
     return request;
 }
@@ -166,40 +184,44 @@ int write(const std::string& text, const Options& options) {
     return written ? kOk : refuse(written.error(), options);
 }
 
+int run_comparison(const Options& options, const Scenario& scenario, CompareRequest request) {
+    std::optional<Report> report;
+    {
+        Progress progress{options.shows_progress};
+        request.progress = [&](std::string_view what, double done) { progress.tell(what, done); };
+        report = compare(scenario, request);
+    }
+    const auto status = write(rendered(*report, scenario, options), options);
+    const bool is_answered = std::ranges::any_of(report->methods, [](const MethodReport& method) { return method.refused.empty(); });
+    return status != kOk ? status : is_answered ? kOk : kInfeasible;
+}
+
 int run(const Options& options) {
     const auto library = io::Library::open(data_folder());
     if (!library) {
         return refuse(library.error(), options);
     }
-    auto request = make_request(options);
-    if (!request) {
-        return refuse(request.error(), options);
-    }
-    const auto draft = collect(options, *library);
-    if (!draft) {
-        return refuse(draft.error(), options);
-    }
-    if (options.prints_config) {
+    Faults faults;
+    auto request = make_request(options, faults);
+    const auto draft = take(collect(options, *library, faults), faults);
+    if (draft && options.prints_config && faults.empty()) {
         return write(config_text(*draft), options);
     }
-    const auto scenario = io::resolve(*draft, *library);
-    if (!scenario) {
-        return refuse(scenario.error(), options, &*draft, &*library);
+    if (draft && draft->fields().empty() && faults.empty()) {
+        return usage_error("which refit? Name a scenario (for example deepseek-v3-h100), a scenario file or a NeMo RL recipe,\n"
+                           "or say it with --model, --train, --generate, --train-gpus, --gen-gpus and --system.");
+    }
+    const bool can_cure = faults.empty();
+    const auto scenario = draft ? take(io::resolve(*draft, *library), faults) : std::nullopt;
+    if (!faults.empty()) {
+        return refuse(faults, options, can_cure && draft ? &*draft : nullptr, &*library);
     }
     const auto published = library->published();
     if (!published) {
-        return refuse(published.error(), options);
+        return refuse(published.error(), options, nullptr, nullptr);
     }
-    request->published = *published;
-    std::optional<Report> report;
-    {
-        Progress progress{options.shows_progress};
-        request->progress = [&](std::string_view what, double done) { progress.tell(what, done); };
-        report = compare(*scenario, *request);
-    }
-    const auto status = write(rendered(*report, *scenario, options), options);
-    const bool is_answered = std::ranges::any_of(report->methods, [](const MethodReport& method) { return method.refused.empty(); });
-    return status != kOk ? status : is_answered ? kOk : kInfeasible;
+    request.published = *published;
+    return run_comparison(options, *scenario, std::move(request));
 }
 
 }  // namespace

@@ -19,8 +19,10 @@ Examples:
   refit compare deepseek-v3-h100 --generate tp16.dp16     change anything
   refit explain deepseek-v3-h100                          every term, formula and source
 
+The environment may stand for a flag: REFIT_SYSTEM for --system; REFIT_DATA names another data folder.
 Exit codes: 0 answered, 2 usage, 3 input not understood, 4 cannot run, 5 not supported, 6 file trouble.)";
 
+const std::vector<std::string> kFormatNames{"table", "json", "csv", "md"};
 const std::map<std::string, Format> kFormats{
     {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"md", Format::kMarkdown}};
 
@@ -33,24 +35,44 @@ struct Raw {
     bool no_progress = false;
 };
 
-void add_common(CLI::App& command, Options& options, Raw& raw) {
-    command.add_option("scenario", options.scenario, "a scenario of data/scenarios, a scenario file, or a NeMo RL recipe (.yaml)");
+void add_scenario_options(CLI::App& command, Raw& raw) {
+    const char* group = "Scenario";
     for (const auto& option : field_options()) {
-        command.add_option(option.flag, raw.fields[option.flag], option.help)->group("Scenario");
+        command.add_option(option.flag, raw.fields[option.flag], option.help)
+            ->group(group)
+            ->type_name(option.placeholder)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
-    command.add_option("--set", raw.sets, "set any scenario field: FIELD=VALUE")->group("Scenario")->expected(1)->allow_extra_args(false);
-    command.add_option("--method", options.methods, "only these methods: gather-broadcast, hybrid (or reshard), direct, striped")
+    command.add_option("--set", raw.sets, "any scenario field; --print-config lists them")
+        ->group(group)
+        ->type_name("FIELD=VALUE")
+        ->allow_extra_args(false);
+}
+
+void add_common(CLI::App& command, Options& options, Raw& raw) {
+    const char* group = "What to show";
+    command.add_option("scenario", options.scenario, "a scenario of data/scenarios, a scenario file, or a NeMo RL recipe (.yaml)")
+        ->type_name("");
+    add_scenario_options(command, raw);
+    command.add_option("--method", options.methods, "only these: gather-broadcast, hybrid (or reshard), direct, striped")
+        ->type_name("NAME,...")
+        ->allow_extra_args(false)
         ->delimiter(',')
-        ->group("What to show");
+        ->group(group);
     command.add_option("--step-time", options.steps, "length of your training step, for example 120s")
+        ->type_name("TIME,...")
+        ->allow_extra_args(false)
         ->delimiter(',')
-        ->group("What to show");
-    command.add_option("-o", raw.format, "table, json, csv or md")->check(CLI::IsMember({"table", "json", "csv", "md"}))->group("What to show");
-    command.add_option("-O", options.output, "write to this file, whole or not at all")->group("What to show");
-    command.add_flag("--print-config", options.prints_config, "print where each field came from, and stop")->group("What to show");
-    command.add_flag("-q,--quiet", options.is_quiet, "no progress and no remarks")->group("What to show");
-    command.add_flag("--no-color", raw.no_color, "no colour in messages (also NO_COLOR)")->group("What to show");
-    command.add_flag("--no-progress", raw.no_progress, "no progress line")->group("What to show");
+        ->group(group);
+    command.add_option("-o", raw.format, "table, json, csv or md")
+        ->type_name("FORMAT")
+        ->group(group)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command.add_option("-O", options.output, "write to this file, whole or not at all")->type_name("FILE")->group(group);
+    command.add_flag("--print-config", options.prints_config, "print where each field came from, and stop")->group(group);
+    command.add_flag("-q,--quiet", options.is_quiet, "no progress and no remarks")->group(group);
+    command.add_flag("--no-color", raw.no_color, "no colour in messages (also NO_COLOR)")->group(group);
+    command.add_flag("--no-progress", raw.no_progress, "no progress line")->group(group);
     command.footer(kExamples);
 }
 
@@ -61,10 +83,13 @@ bool wants_color(const Raw& raw) {
            (terminal == nullptr || std::string{terminal} != "dumb");
 }
 
-/// Moves the filled fields into the options. Returns a message where a --set has no "=".
-std::optional<std::string> collect_fields(const Raw& raw, Options& options) {
+/// Moves the filled fields into the options. Returns a message where a flag has no value or a --set no "=".
+std::optional<std::string> collect_fields(const CLI::App& command, const Raw& raw, Options& options) {
     for (const auto& option : field_options()) {
         const auto& value = raw.fields.at(option.flag);
+        if (command.count(option.flag) > 0 && value.empty()) {
+            return std::string{option.flag} + " has an empty value";
+        }
         if (!value.empty()) {
             options.fields.emplace_back(option.field, value);
             options.field_flags.emplace_back(option.flag);
@@ -79,11 +104,6 @@ std::optional<std::string> collect_fields(const Raw& raw, Options& options) {
         options.field_flags.emplace_back("--set " + item.substr(0, equals));
     }
     return std::nullopt;
-}
-
-ExitCode usage_error(const std::string& message) {
-    std::cerr << "refit: " << message << "\nTry: " << program_name() << " --help\n";
-    return kUsageError;
 }
 
 /// A message of CLI11 with the nearest command or option where a word is unknown.
@@ -120,16 +140,16 @@ std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& erro
 
 const std::vector<FieldOption>& field_options() {
     static const std::vector<FieldOption> kOptions{
-        {"--model", "model", "a model of data/models, or a Hugging Face folder"},
-        {"--train", "train.layout", "training layout, for example tp4.pp8.ep16@128"},
-        {"--generate", "generate.layout", "generation layout, for example tp8.dp16@128"},
-        {"--train-gpus", "train.gpus", "training GPUs"},
-        {"--gen-gpus", "generate.gpus", "generation GPUs"},
-        {"--system", "system", "a system of data/systems, or a file"},
-        {"--dtype", "dtype", "bf16, fp16 or fp32"},
-        {"--generate-dtype", "generate.dtype", "dtype on the generation side"},
-        {"--engine", "engine.name", "an engine of data/engines"},
-        {"--coverage", "engine.coverage", "bulk path takes: nemo-rl-names, ffn or all"},
+        {"--model", "model", "NAME|FOLDER", "a model of data/models, or a Hugging Face folder"},
+        {"--train", "train.layout", "LAYOUT", "training layout, for example tp4.pp8.ep16@128"},
+        {"--generate", "generate.layout", "LAYOUT", "generation layout, for example tp8.dp16@128"},
+        {"--train-gpus", "train.gpus", "N", "training GPUs"},
+        {"--gen-gpus", "generate.gpus", "N", "generation GPUs"},
+        {"--system", "system", "NAME|FILE", "a system of data/systems, or a file"},
+        {"--dtype", "dtype", "DTYPE", "bf16, fp16 or fp32"},
+        {"--generate-dtype", "generate.dtype", "DTYPE", "dtype on the generation side"},
+        {"--engine", "engine.name", "NAME", "an engine of data/engines"},
+        {"--coverage", "engine.coverage", "NAME", "bulk path takes: nemo-rl-names, ffn or all"},
     };
     return kOptions;
 }
@@ -137,6 +157,11 @@ const std::vector<FieldOption>& field_options() {
 std::string program_name() {
     const char* name = std::getenv("REFIT_CALLED_AS");
     return name != nullptr && *name != '\0' ? name : "refit";
+}
+
+ExitCode usage_error(const std::string& message) {
+    std::cerr << "refit: " << message << "\nTry: " << program_name() << " --help\n";
+    return kUsageError;
 }
 
 Parsed parse_options(int argc, const char* const* argv) {
@@ -154,15 +179,20 @@ Parsed parse_options(int argc, const char* const* argv) {
         app.parse(argc, argv);
     } catch (const CLI::Success& done) {
         app.exit(done, std::cout, std::cerr);
-        return kOk;
+        std::cout << std::flush;
+        return std::cout ? kOk : kIoError;
     } catch (const CLI::ParseError& error) {
         return usage_error(explain_parse_error(app, error, argc, argv));
     }
     options.command = compare->parsed() ? Command::kCompare : Command::kExplain;
+    if (!kFormats.contains(raw.format)) {
+        return usage_error("unknown format '" + raw.format + "'; did you mean '" + nearest_name(raw.format, kFormatNames) +
+                           "'? There are " + join_names(kFormatNames));
+    }
     options.format = kFormats.at(raw.format);
     options.has_color = wants_color(raw);
     options.shows_progress = !raw.no_progress && !options.is_quiet;
-    if (const auto message = collect_fields(raw, options)) {
+    if (const auto message = collect_fields(compare->parsed() ? *compare : *explain, raw, options)) {
         return usage_error(*message);
     }
     return options;

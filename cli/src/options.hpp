@@ -18,6 +18,7 @@ enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 struct FieldOption {
     const char* flag;
     const char* field;
+    const char* placeholder;  ///< Of its value, in the help.
     const char* help;
 };
 [[nodiscard]] const std::vector<FieldOption>& field_options();
@@ -40,6 +41,9 @@ struct Options {
 
 /// What to do after reading the command line: run, or end with this code (help and version have been printed).
 using Parsed = std::variant<Options, ExitCode>;
+
+/// Tells the user, and where to read on.
+[[nodiscard]] ExitCode usage_error(const std::string& message);
 
 [[nodiscard]] Parsed parse_options(int argc, const char* const* argv);
 

@@ -17,24 +17,20 @@ Cluster::Cluster(System train, System generate, std::uint32_t train_gpus, std::u
       generate_{std::move(generate)},
       train_gpus_{train_gpus},
       generate_gpus_{generate_gpus},
-      placement_{placement},
-      is_split_{placement.generation_starts_new_domain || train_ != generate_ ||
-                placement.train_gpus_per_domain != placement.generate_gpus_per_domain},
-      first_generate_domain_{0} {
+      placement_{placement} {
     if (train_gpus == 0 || generate_gpus == 0 || placement.train_gpus_per_domain == 0 ||
         placement.generate_gpus_per_domain == 0) {
         throw std::logic_error{"Cluster: counts must be positive"};
     }
-    first_generate_domain_ = (train_gpus_ - 1) / placement_.train_gpus_per_domain + 1;
-}
-
-DomainId Cluster::domain_of(RankId rank) const noexcept {
-    if (is_trainer(rank) || !is_split_) {
-        return DomainId{rank.index() / placement_.train_gpus_per_domain};
+    const bool is_split = placement.generation_starts_new_domain || train_ != generate_ ||
+                          placement.train_gpus_per_domain != placement.generate_gpus_per_domain;
+    const auto first_generate_domain = (train_gpus - 1) / placement.train_gpus_per_domain + 1;
+    domains_.reserve(std::size_t{train_gpus} + generate_gpus);
+    for (std::uint32_t rank = 0; rank < gpus(); ++rank) {
+        domains_.emplace_back(rank < train_gpus || !is_split
+                                  ? rank / placement.train_gpus_per_domain
+                                  : first_generate_domain + (rank - train_gpus) / placement.generate_gpus_per_domain);
     }
-    return DomainId{first_generate_domain_ + (rank.index() - train_gpus_) / placement_.generate_gpus_per_domain};
 }
-
-std::uint32_t Cluster::domains() const noexcept { return domain_of(RankId{gpus() - 1}).index() + 1; }
 
 }  // namespace refit

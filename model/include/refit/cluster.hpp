@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "refit/strong_id.hpp"
 #include "refit/system.hpp"
@@ -37,8 +38,9 @@ public:
     [[nodiscard]] RankId generator(std::uint32_t index) const noexcept { return RankId{train_gpus_ + index}; }
     [[nodiscard]] bool is_trainer(RankId rank) const noexcept { return rank.index() < train_gpus_; }
     [[nodiscard]] const System& system_of(RankId rank) const noexcept { return is_trainer(rank) ? train_ : generate_; }
-    [[nodiscard]] DomainId domain_of(RankId rank) const noexcept;
-    [[nodiscard]] std::uint32_t domains() const noexcept;
+    /// Pre: `rank` is one of the job's.
+    [[nodiscard]] DomainId domain_of(RankId rank) const noexcept { return domains_[rank.index()]; }
+    [[nodiscard]] std::uint32_t domains() const noexcept { return domains_.back().index() + 1; }
 
 private:
     System train_;
@@ -46,8 +48,7 @@ private:
     std::uint32_t train_gpus_;
     std::uint32_t generate_gpus_;
     Placement placement_;
-    bool is_split_;  ///< Generators begin on a domain of their own.
-    std::uint32_t first_generate_domain_;
+    std::vector<DomainId> domains_;  ///< By rank: asked for at every hop.
 };
 
 }  // namespace refit

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/io/json_file.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -48,6 +50,25 @@ bool is_too_deep(std::string_view text) {
 
 std::string reason() { return std::strerror(errno); }
 
+Failure unwritable(const std::filesystem::path& file, const std::string& why) {
+    return fail(ErrorCode::kIo, "unwritable", "cannot be written: " + why, file.string());
+}
+
+bool write_text(const std::filesystem::path& file, std::string_view text) {
+    std::ofstream stream{file, std::ios::binary | std::ios::trunc};
+    stream << text;
+    stream.close();
+    return !stream.fail();
+}
+
+/// Where the number stands that the parser quotes as too large; the origin alone where it cannot be found.
+std::string place_of_number(std::string_view text, const std::string& message, const std::string& origin) {
+    const auto begin = message.find('\'');
+    const auto end = message.rfind('\'');
+    const auto at = begin < end ? text.find(message.substr(begin + 1, end - begin - 1)) : std::string_view::npos;
+    return at == std::string_view::npos ? origin : origin + ":" + position_of(text, at);
+}
+
 }  // namespace
 
 Result<std::string> read_text(const std::filesystem::path& file, std::size_t most_bytes) {
@@ -86,8 +107,11 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& orig
                     "json-syntax",
                     is_truncated ? "the JSON ends too early; the file looks truncated" : "this is not valid JSON",
                     origin + ":" + position_of(text, error.byte == 0 ? 0 : error.byte - 1));
-    } catch (const nlohmann::json::out_of_range&) {
-        return fail(ErrorCode::kInvalidInput, "json-number", "a number in the JSON is out of range", origin);
+    } catch (const nlohmann::json::out_of_range& error) {
+        return fail(ErrorCode::kInvalidInput,
+                    "json-number",
+                    "a number in the JSON is out of range",
+                    place_of_number(text, error.what(), origin));
     }
 }
 
@@ -100,23 +124,29 @@ Result<nlohmann::json> read_json(const std::filesystem::path& file) {
 }
 
 Result<bool> write_whole(const std::filesystem::path& file, std::string_view text) {
-    auto partial = file;
-    partial += ".partial";
-    {
-        std::ofstream stream{partial, std::ios::binary | std::ios::trunc};
-        stream << text;
-        stream.flush();
-        if (!stream) {
-            std::error_code ignored;
-            std::filesystem::remove(partial, ignored);
-            return fail(ErrorCode::kIo, "unwritable", "cannot be written: " + reason(), file.string());
-        }
-    }
+    namespace fs = std::filesystem;
     std::error_code error;
-    std::filesystem::rename(partial, file, error);
+    const auto kind = fs::status(file, error).type();
+    if (kind == fs::file_type::directory) {
+        return fail(ErrorCode::kIo, "unwritable", "this is a folder, not a file", file.string());
+    }
+    if (kind != fs::file_type::regular && kind != fs::file_type::not_found) {
+        // A device or a pipe is written to, never replaced.
+        return write_text(file, text) ? Result<bool>{true} : unwritable(file, reason());
+    }
+    const auto target = kind == fs::file_type::regular ? fs::canonical(file, error) : file;
+    auto partial = target;
+    partial += "." + std::to_string(getpid()) + ".partial";
+    if (!write_text(partial, text)) {
+        const auto why = reason();
+        fs::remove(partial, error);
+        return unwritable(file, why);
+    }
+    fs::rename(partial, target, error);
     if (error) {
-        std::filesystem::remove(partial, error);
-        return fail(ErrorCode::kIo, "unwritable", "cannot be replaced", file.string());
+        const auto why = error.message();
+        fs::remove(partial, error);
+        return unwritable(file, why);
     }
     return true;
 }

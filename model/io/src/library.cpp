@@ -22,8 +22,15 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 bool is_path(const std::string& name) {
-    return name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".yaml") ||
-           name.ends_with(".yml");
+    return name.find('/') != std::string::npos || name == "." || name == ".." || name.ends_with(".json") ||
+           name.ends_with(".yaml") || name.ends_with(".yml");
+}
+
+/// "deepseek-ai/DeepSeek-V3", and no file here: what NeMo RL's recipes and Hugging Face's hub call a model.
+bool is_hub_name(const std::string& name) {
+    std::error_code error;
+    return std::ranges::count(name, '/') == 1 && name.front() != '/' && name.front() != '.' && name.back() != '/' &&
+           !name.ends_with(".json") && !fs::exists(name, error);
 }
 
 Result<Json> read_schema(const fs::path& file, const std::string& schema) {
@@ -129,12 +136,17 @@ Result<fs::path> Library::locate(const char* kind, const std::string& name, cons
     if (std::ranges::binary_search(known, name)) {
         return folder_ / kind / (name + ".json");
     }
+    if (known.empty()) {
+        return fail(ErrorCode::kIo, "no-data", "Refit's data folder holds no " + std::string{kind}, (folder_ / kind).string());
+    }
     const auto nearest = nearest_name(name, known);
     std::string what{kind};
     what.pop_back();
+    std::error_code error;
+    const auto here = !name.empty() && fs::exists(name, error) ? ". For the one in this folder write ./" + name : "";
     Faults faults{{ErrorCode::kInvalidInput,
                    "unknown-" + what,
-                   "unknown " + what + " '" + name + "'; did you mean '" + nearest + "'? Known: " + join_names(known),
+                   "unknown " + what + " '" + name + "'; did you mean '" + nearest + "'? Known: " + join_names(known) + here,
                    field}};
     if (!field.empty()) {
         faults.front().nearest = Suggestion{field, nearest, ""};
@@ -143,6 +155,10 @@ Result<fs::path> Library::locate(const char* kind, const std::string& name, cons
 }
 
 Result<Inventory> Library::model(const std::string& name) const {
+    if (is_hub_name(name)) {
+        const auto id = model_of_hub_name(name);
+        return id ? model(*id) : Result<Inventory>{Failure{id.error()}};
+    }
     auto file = locate("models", name, "model");
     if (!file) {
         return Failure{std::move(file.error())};
@@ -155,7 +171,9 @@ Result<Inventory> Library::model(const std::string& name) const {
     if (!facts) {
         return Failure{facts.error()};
     }
-    return Inventory::make(file->stem() == "config" ? file->parent_path().filename().string() : file->stem().string(), *facts);
+    // "." and "folder/" have no name of their own.
+    const auto whole = fs::absolute(*file, error).lexically_normal();
+    return Inventory::make(whole.stem() == "config" ? whole.parent_path().filename().string() : whole.stem().string(), *facts);
 }
 
 Result<System> Library::system(const std::string& name, const std::string& field) const {
@@ -241,6 +259,7 @@ Result<std::vector<PublishedRecord>> Library::published() const {
 
 Result<std::string> Library::model_of_hub_name(const std::string& name) const {
     std::vector<std::string> hub_names;
+    std::vector<std::string> ids;
     for (const auto& id : models()) {
         const auto json = read_json(folder_ / "models" / (id + ".json"));
         if (!json) {
@@ -251,12 +270,20 @@ Result<std::string> Library::model_of_hub_name(const std::string& name) const {
                 return id;
             }
             hub_names.push_back(hub_name);
+            ids.push_back(id);
         }
     }
-    return fail(ErrorCode::kInvalidInput,
-                "unknown-model",
-                "model '" + name + "' is not one that Refit ships; the nearest is '" + nearest_name(name, hub_names) +
-                    "'. Give --model a name of `data/models`, or the folder of its config.json");
+    const auto nearest = nearest_name(name, hub_names);
+    const auto at = static_cast<std::size_t>(std::ranges::find(hub_names, nearest) - hub_names.begin());
+    Faults faults{{ErrorCode::kInvalidInput,
+                   "unknown-model",
+                   "model '" + name + "' is not one that Refit ships; the nearest is '" + nearest +
+                       "'. Give --model a name of `data/models`, or the folder of its config.json",
+                   "model"}};
+    if (at < ids.size()) {
+        faults.front().nearest = Suggestion{"model", ids[at], nearest};
+    }
+    return fail(std::move(faults));
 }
 
 }  // namespace refit::io

@@ -113,7 +113,8 @@ public:
     }
 
 private:
-    /// The node at a dotted path with references followed; undefined where there is none.
+    /// The node at a dotted path; undefined where there is none. References are followed; one that leads nowhere, and
+    /// anything else in "${...}", stays as it is written, so that its reader refuses it with its line.
     [[nodiscard]] YAML::Node at(const std::string& path, int depth = 0) const {
         YAML::Node node = YAML::Clone(YAML::Node{});
         node.reset(root_);
@@ -131,7 +132,8 @@ private:
             begin = dot + 1;
         }
         if (node.IsScalar() && node.Scalar().starts_with("${") && node.Scalar().ends_with("}") && depth < kMostReferences) {
-            return at(node.Scalar().substr(2, node.Scalar().size() - 3), depth + 1);
+            const auto target = at(node.Scalar().substr(2, node.Scalar().size() - 3), depth + 1);
+            return target.IsDefined() ? target : node;
         }
         return node;
     }

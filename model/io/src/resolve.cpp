@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -28,7 +30,7 @@ public:
         const auto dtype = read_dtype();
         check_engines();
         auto engine = read_engine();
-        const auto coverage = take(parse_coverage(text_of("engine.coverage", "nemo-rl-names")), faults_, "engine.coverage", "nemo-rl-names");
+        const auto coverage = read_coverage();
         const auto rules = one_of("engine.rules", "2026-11", {"2026-08", "2026-11"}, ErrorCode::kInvalidInput);
         auto train_system = read_system("system.train");
         auto generate_system = read_system("system.generate");
@@ -36,6 +38,7 @@ public:
         if (train_system && generate_system) {
             placement = read_placement(*train_system, *generate_system);
         }
+        auto published = read_published();
         if (!faults_.empty()) {
             return fail(std::move(faults_));
         }
@@ -48,7 +51,7 @@ public:
                         std::move(*engine),
                         rules,
                         *coverage,
-                        list_of("published"),
+                        std::move(published),
                         text_of("note", "")};
     }
 
@@ -115,7 +118,7 @@ private:
             const auto nearest = nearest_name(text, allowed);
             refuse(code,
                    "unknown-value",
-                   std::string{name} + ": '" + text + "' is none of " + join_names(allowed),
+                   std::string{name} + ": '" + text + "' is not " + (allowed.size() == 1 ? "" : "one of ") + join_names(allowed),
                    name,
                    Suggestion{std::string{name}, nearest, ""});
         }
@@ -136,6 +139,37 @@ private:
                name,
                Suggestion{std::string{name}, std::to_string(nearest), ""});
         return std::nullopt;
+    }
+
+    std::optional<Coverage> read_coverage() {
+        constexpr std::string_view kName = "engine.coverage";
+        const auto text = text_of(kName, "nemo-rl-names");
+        const auto nearest = nearest_name(text, std::vector<std::string>{"nemo-rl-names", "ffn", "all"});
+        return take(parse_coverage(text), faults_, kName, nearest.c_str());
+    }
+
+    /// A published time belongs to the refit that it was published for: once a later field changes that, there is none.
+    std::vector<std::string> read_published() {
+        auto ids = list_of("published");
+        if (ids.empty()) {
+            return ids;
+        }
+        const auto records = take(library_.published(), faults_, "published");
+        for (const auto& id : ids) {
+            if (records && std::ranges::find(*records, id, &PublishedRecord::id) == records->end()) {
+                std::vector<std::string> known;
+                std::ranges::transform(*records, std::back_inserter(known), &PublishedRecord::id);
+                refuse(ErrorCode::kInvalidInput,
+                       "unknown-published",
+                       "published: there is no published time '" + id + "'; did you mean '" + nearest_name(id, known) + "'?",
+                       "published");
+            }
+        }
+        const auto precedence = draft_.find("published")->precedence;
+        const bool is_changed = std::ranges::any_of(draft_.fields(), [&](const auto& field) {
+            return field.first != "name" && field.first != "note" && field.second.is_change && field.second.precedence > precedence;
+        });
+        return is_changed ? std::vector<std::string>{} : ids;
     }
 
     std::optional<Dtype> read_dtype() {
@@ -228,21 +262,21 @@ private:
         Faults told_already;
         const bool is_told = !uses_own && side == "system.generate";
         auto system = take(library_.system(text_of(name, ""), name), is_told ? told_already : faults_, name);
-        if (system) {
-            override_rate("system.nic", system->nic, is_told);
-            override_rate("system.nvlink", system->nvlink, is_told);
-        }
+        override_rate("system.nic", system ? &system->nic : nullptr, side);
+        override_rate("system.nvlink", system ? &system->nvlink : nullptr, side);
         return system;
     }
 
-    void override_rate(const std::string& name, Figure<Bandwidth>& figure, bool is_told) {
+    /// A rate holds for both sides; its faults are told with the first.
+    void override_rate(const std::string& name, Figure<Bandwidth>* figure, const std::string& side) {
         const auto* field = draft_.find(name);
         if (field == nullptr) {
             return;
         }
         Faults told_already;
-        if (const auto rate = take(parse_bandwidth(field->text), is_told ? told_already : faults_, name)) {
-            figure = {*rate, *rate, *rate, field->origin};
+        const auto rate = take(parse_bandwidth(field->text), side == "system.generate" ? told_already : faults_, name);
+        if (rate && figure != nullptr) {
+            *figure = {*rate, *rate, *rate, field->origin};
         }
     }
 
@@ -276,8 +310,49 @@ private:
         return count;
     }
 
-    std::optional<LayoutText> read_layout(const std::string& name) {
-        return take(parse_layout(text_of(name, "tp1")), faults_, name, "tp1");
+    /// The layout as written. Where the GPU count was set later, dp follows from it: `compare X --gen-gpus 512`.
+    std::optional<LayoutText> read_layout(const std::string& side) {
+        const auto name = side + ".layout";
+        auto layout = take(parse_layout(text_of(name, "tp1")), faults_, name, "tp1");
+        if (layout && has_later_gpus(side)) {
+            layout->dp.reset();
+        }
+        return layout;
+    }
+
+    [[nodiscard]] bool has_later_gpus(const std::string& side) const {
+        const auto* gpus = draft_.find(side + ".gpus");
+        const auto* layout = draft_.find(side + ".layout");
+        return gpus != nullptr && layout != nullptr && gpus->precedence > layout->precedence;
+    }
+
+    /// The GPU count next to `gpus` that suits the layout, by `make`, or nothing.
+    template <class Make>
+    [[nodiscard]] static std::optional<std::uint32_t> nearest_gpus(const LayoutText& layout, std::uint32_t gpus, Make make) {
+        const auto pp = std::uint64_t{layout.pp.value_or(1)};
+        const auto dense = pp * layout.tp.value_or(1) * layout.cp.value_or(1);
+        const auto step = std::lcm(dense, pp * layout.etp.value_or(1) * layout.ep.value_or(1));
+        const auto below = gpus / step * step;
+        for (const auto count : gpus - below < step - (gpus - below) ? std::array{below, below + step} : std::array{below + step, below}) {
+            if (count >= 1 && count <= kMostGpus && make(static_cast<std::uint32_t>(count))) {
+                return static_cast<std::uint32_t>(count);
+            }
+        }
+        return std::nullopt;
+    }
+
+    /// Takes the layout, or its faults. Where it was the GPU count that was changed last, a count that works is offered.
+    template <class Make>
+    auto take_layout(const std::string& side, const LayoutText& layout, std::uint32_t gpus, Make make) {
+        auto made = make(gpus);
+        if (!made && has_later_gpus(side)) {
+            if (const auto nearest = nearest_gpus(layout, gpus, make)) {
+                for (auto& fault : made.error()) {
+                    fault.nearest = Suggestion{side + ".gpus", std::to_string(*nearest), ""};
+                }
+            }
+        }
+        return take(std::move(made), faults_, side + ".layout");
     }
 
     /// First and last stage from their own fields, unless the layout has them. Where a later layout made them
@@ -300,34 +375,25 @@ private:
         }
     }
 
-    /// Where the GPU count was set later than the layout, dp follows from it.
-    void forget_older_dp(const std::string& side, LayoutText& layout) const {
-        const auto* gpus = draft_.find(side + ".gpus");
-        const auto* text = draft_.find(side + ".layout");
-        if (gpus != nullptr && text != nullptr && gpus->precedence > text->precedence) {
-            layout.dp.reset();
-        }
-    }
-
     std::optional<TrainLayout> read_train(const Inventory& model) {
-        auto layout = read_layout("train.layout");
+        auto layout = read_layout("train");
         if (!layout) {
             return std::nullopt;
         }
         add_pipeline(*layout, model);
-        forget_older_dp("train", *layout);
         const auto gpus = gpus_of("train", *layout);
-        return gpus ? take(make_train_layout(*layout, *gpus, model), faults_, "train.layout") : std::nullopt;
+        const auto make = [&](std::uint32_t count) { return make_train_layout(*layout, count, model); };
+        return gpus ? take_layout("train", *layout, *gpus, make) : std::nullopt;
     }
 
     std::optional<GenerateLayout> read_generate(const Inventory& model) {
-        auto layout = read_layout("generate.layout");
+        const auto layout = read_layout("generate");
         if (!layout) {
             return std::nullopt;
         }
-        forget_older_dp("generate", *layout);
         const auto gpus = gpus_of("generate", *layout);
-        return gpus ? take(make_generate_layout(*layout, *gpus, model), faults_, "generate.layout") : std::nullopt;
+        const auto make = [&](std::uint32_t count) { return make_generate_layout(*layout, count, model); };
+        return gpus ? take_layout("generate", *layout, *gpus, make) : std::nullopt;
     }
 
     std::optional<Placement> read_placement(const System& train, const System& generate) {

@@ -129,8 +129,11 @@ std::optional<Fault> check_field_name(const std::string& name) {
 
 void ScenarioDraft::set(const std::string& name, DraftField field) {
     const auto found = fields_.find(name);
-    if (found == fields_.end() || found->second.precedence <= field.precedence) {
-        fields_.insert_or_assign(name, std::move(field));
+    if (found == fields_.end()) {
+        fields_.emplace(name, std::move(field));
+    } else if (found->second.precedence <= field.precedence) {
+        field.is_change = field.text != found->second.text || (found->second.is_change && found->second.precedence > Precedence::kFile);
+        found->second = std::move(field);
     }
 }
 

@@ -13,9 +13,15 @@ namespace refit {
 [[nodiscard]] inline std::vector<std::vector<RankId>> split_by_domain(const Cluster& cluster,
                                                                       const std::vector<RankId>& group) {
     std::vector<std::vector<RankId>> domains;
+    DomainId highest;
     for (const auto rank : group) {
         const auto domain = cluster.domain_of(rank);
-        // Nearly always the latest one; a ring that returns to a domain finds it again further back.
+        // Groups mostly ascend, so a domain above all others is new; a ring that returns to one finds it further back.
+        if (domains.empty() || domain > highest) {
+            highest = domain;
+            domains.push_back({rank});
+            continue;
+        }
         const auto found = std::find_if(domains.rbegin(), domains.rend(), [&](const auto& members) {
             return cluster.domain_of(members.front()) == domain;
         });

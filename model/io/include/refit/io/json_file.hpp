@@ -21,7 +21,8 @@ namespace refit::io {
 /// Reads and parses a JSON file.
 [[nodiscard]] Result<nlohmann::json> read_json(const std::filesystem::path& file);
 
-/// Writes `text` beside `file` and renames it there: the file is whole, or untouched. Errors: kIo.
+/// Writes `text` beside `file` and renames it there: the file is whole, or untouched. A device or pipe is written
+/// directly, and a link keeps pointing at its file. Errors: kIo.
 [[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace refit::io

@@ -25,6 +25,7 @@ struct DraftField {
     Kind kind = Kind::kText;
     Precedence precedence = Precedence::kDefault;
     std::string origin;  ///< "deepseek-v3-h100.json: /train/layout", "--train", "REFIT_SYSTEM".
+    bool is_change = true;  ///< It says something else than the field that it overrode, or overrode none.
     bool operator==(const DraftField&) const = default;
 };
 
