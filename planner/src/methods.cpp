@@ -2,6 +2,7 @@
 #include "refit/methods.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,47 +27,37 @@ ClassIndices select(const Workload& workload, Coverage coverage, bool wanted) {
     return indices;
 }
 
-Suggestion nearest_generation(const Scenario& scenario, LayoutText text) {
-    const auto layout = make_generate_layout(text, scenario.generate.gpus, scenario.model);
-    const auto value = layout ? to_text(*layout) : layout.error().front().nearest.value_or(Suggestion{}).value;
-    return {"generate.layout", value, ""};
-}
-
-/// What NeMo RL's reshard path does not take. Source: NeMo RL nccl_reshard_utils.py,
-/// check_nccl_reshard_refit_support, and its guide of 2026-11.
-Faults check_reshard(const Scenario& scenario, const Workload& workload) {
-    Faults faults;
-    const auto rules = "[" + scenario.engine.name + " rules " + scenario.rules + "]";
-    const auto refuse = [&](const char* rule, std::string message, Suggestion nearest) {
-        faults.push_back({ErrorCode::kInfeasible, rule, std::move(message) + " " + rules, nearest.field, nearest});
-    };
-    LayoutText text;
-    text.tp = scenario.generate.tp;
-    if (scenario.generate.pp != 1) {
-        text.ep = scenario.generate.ep;
-        refuse("reshard-generate-pp",
-               "reshard needs generation pp 1, not " + std::to_string(scenario.generate.pp),
-               nearest_generation(scenario, text));
-    }
-    const auto ep = scenario.generate.ep;
-    if (scenario.rules == "2026-08" && ep != 1 && ep != scenario.generate.tp) {
-        text.ep = scenario.generate.tp;
-        refuse("reshard-generate-ep",
-               "reshard needs generation ep 1 or ep = tp = " + std::to_string(scenario.generate.tp) + ", not " +
-                   std::to_string(ep),
-               nearest_generation(scenario, text));
-    }
-    if (scenario.train.etp != 1) {
+/// The nearest layout that keeps a rule: rules speak of single axes, but only whole layouts can be offered.
+std::optional<Suggestion> nearest_layout(const Scenario& scenario, const Suggestion& rule) {
+    if (rule.field == "train.etp") {
         auto layout = scenario.train;
         layout.etp = 1;
-        refuse("reshard-train-etp",
-               "reshard to vLLM needs training expert tensor parallelism 1, not " + std::to_string(scenario.train.etp),
-               {"train.layout", to_text(layout), ""});
+        return Suggestion{"train.layout", to_text(layout), ""};
+    }
+    LayoutText text;
+    text.tp = scenario.generate.tp;
+    text.pp = rule.field == "generate.pp" ? 1 : scenario.generate.pp;
+    text.ep = rule.field == "generate.ep" ? static_cast<std::uint32_t>(std::stoul(rule.value)) : scenario.generate.ep;
+    const auto layout = make_generate_layout(text, scenario.generate.gpus, scenario.model);
+    return layout ? Suggestion{"generate.layout", to_text(*layout), ""} : layout.error().front().nearest;
+}
+
+/// What the engine's reshard path does not take.
+Faults check_reshard(const Scenario& scenario, const Workload& workload) {
+    auto faults = violations(scenario.rules, scenario.facts);
+    for (auto& fault : faults) {
+        const bool is_axis = fault.where == "train.etp" || fault.where == "generate.ep" || fault.where == "generate.pp";
+        if (is_axis && fault.nearest) {
+            fault.nearest = nearest_layout(scenario, *fault.nearest);
+        }
     }
     if (select(workload, scenario.coverage, true).empty()) {
-        refuse("reshard-no-bulk",
-               "coverage " + std::string{name_of(scenario.coverage)} + " selects no parameter of this model for the bulk path",
-               {"engine.coverage", "ffn", ""});
+        faults.push_back({ErrorCode::kInfeasible,
+                          "no-bulk-parameter",
+                          "coverage " + std::string{name_of(scenario.coverage)} +
+                              " selects no parameter of this model for the bulk path [" + scenario.rules.name() + " rule 23]",
+                          "engine.coverage",
+                          Suggestion{"engine.coverage", "ffn", ""}});
     }
     return faults;
 }

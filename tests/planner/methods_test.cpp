@@ -132,6 +132,10 @@ Scenario small_scenario(const std::string& train, const std::string& generate, c
     scenario.train = make_train_layout(train_text, *train_text.gpus, scenario.model).value();
     scenario.generate = make_generate_layout(generate_text, *generate_text.gpus, scenario.model).value();
     scenario.coverage = parse_coverage(coverage).value();
+    scenario.facts["train.etp"] = std::to_string(scenario.train.etp);
+    scenario.facts["generate.tp"] = std::to_string(scenario.generate.tp);
+    scenario.facts["generate.pp"] = std::to_string(scenario.generate.pp);
+    scenario.facts["generate.ep"] = std::to_string(scenario.generate.ep);
     scenario.cluster = Cluster{scenario.cluster.train_system(), scenario.cluster.generate_system(), scenario.train.gpus,
                                scenario.generate.gpus, scenario.cluster.placement()};
     return scenario;
@@ -218,21 +222,21 @@ TEST(Methods, HybridRefusesWhatNemoRlRefusesAllAtOnce) {
     const auto plan = make_plan(Method::kHybrid, scenario, Workload::make(scenario));
     ASSERT_FALSE(plan.has_value());
     ASSERT_EQ(plan.error().size(), 2U);
-    EXPECT_EQ(plan.error()[0].rule, "reshard-generate-pp");
-    EXPECT_EQ(plan.error()[1].rule, "reshard-train-etp");
-    auto mended = small_scenario(plan.error()[1].nearest->value == "tp4.ep2" ? "tp4.ep2@4" : "tp1@4",
-                                 (plan.error()[0].nearest->value + "@8").c_str());
+    EXPECT_EQ(plan.error()[0].rule, "train-etp");
+    EXPECT_EQ(plan.error()[1].rule, "generate-pp");
+    EXPECT_NE(plan.error()[1].message.find("[nemo-rl@2026-11 rule 19]"), std::string::npos);
+    const auto mended = small_scenario(plan.error()[0].nearest->value + "@4", plan.error()[1].nearest->value + "@8");
     EXPECT_TRUE(make_plan(Method::kHybrid, mended, Workload::make(mended)).has_value());
 }
 
 TEST(Methods, TheRulesOfAugustWantGenerationEpOneOrTp) {
     auto scenario = small_scenario("pp2.ep4@8", "tp2.dp4.ep8@8");
-    scenario.rules = "2026-08";
+    scenario.rules = shipped_library().rules("nemo-rl", "2026-08").value();
     const auto refused = make_plan(Method::kHybrid, scenario, Workload::make(scenario));
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().front().rule, "reshard-generate-ep");
+    EXPECT_EQ(refused.error().front().rule, "generate-ep");
     EXPECT_EQ(refused.error().front().nearest->value, "tp2.dp4.ep2");
-    scenario.rules = "2026-11";
+    scenario.rules = shipped_library().rules("nemo-rl", "2026-11").value();
     EXPECT_TRUE(make_plan(Method::kHybrid, scenario, Workload::make(scenario)).has_value());
 }
 

@@ -10,6 +10,7 @@
 #include "refit/engine.hpp"
 #include "refit/inventory.hpp"
 #include "refit/layout.hpp"
+#include "refit/rules.hpp"
 
 namespace refit {
 
@@ -23,7 +24,8 @@ struct Scenario {
     GenerateLayout generate;
     Cluster cluster;
     Engine engine;
-    std::string rules;  ///< Version of the engine's support rules.
+    RuleSet rules;       ///< What the engine supports.
+    SettingFacts facts;  ///< What the rules look at.
     Coverage coverage = Coverage::kNemoRlNames;
     std::vector<std::string> published;  ///< Ids of published timings of just this scenario.
     std::string note;                    ///< For people: where layouts that nobody published come from.

@@ -13,6 +13,7 @@
 #include "refit/io/hugging_face.hpp"
 #include "refit/io/json_file.hpp"
 #include "refit/io/recipe.hpp"
+#include "refit/io/rules_json.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit::io {
@@ -219,6 +220,26 @@ Result<Engine> Library::engine(const std::string& name) const {
         return fail(std::move(faults));
     }
     return engine;
+}
+
+Result<RuleSet> Library::rules(const std::string& engine, const std::string& version) const {
+    std::vector<std::string> versions;
+    for (const auto& name : names("rules")) {
+        if (name.starts_with(engine + "@")) {
+            versions.push_back(name.substr(engine.size() + 1));
+        }
+    }
+    if (std::ranges::find(versions, version) != versions.end()) {
+        return read_rules(folder_ / "rules" / (engine + "@" + version + ".json"));
+    }
+    Faults faults{{ErrorCode::kInvalidInput,
+                   "unknown-rules",
+                   "'" + version + "' is none of the versions " + join_names(versions) + " of the rules of " + engine,
+                   ""}};
+    if (!versions.empty()) {
+        faults.front().nearest = Suggestion{"engine.rules", nearest_name(version, versions), ""};
+    }
+    return fail(std::move(faults));
 }
 
 Result<ScenarioDraft> Library::scenario(const std::string& name) const {

@@ -31,7 +31,8 @@ public:
         check_engines();
         auto engine = read_engine();
         const auto coverage = read_coverage();
-        const auto rules = one_of("engine.rules", "2026-11", {"2026-08", "2026-11"}, ErrorCode::kInvalidInput);
+        auto rules = engine ? take(library_.rules(engine->name, text_of("engine.rules", "2026-11")), faults_, "engine.rules")
+                            : std::nullopt;
         auto train_system = read_system("system.train");
         auto generate_system = read_system("system.generate");
         std::optional<Placement> placement;
@@ -49,7 +50,8 @@ public:
                         *generate,
                         Cluster{std::move(*train_system), std::move(*generate_system), train->gpus, generate->gpus, *placement},
                         std::move(*engine),
-                        rules,
+                        std::move(*rules),
+                        facts_of(*dtype, *train, *generate),
                         *coverage,
                         std::move(published),
                         text_of("note", "")};
@@ -198,6 +200,32 @@ private:
                    Suggestion{"generate.dtype", std::string{name_of(*dtype)}, ""});
         }
         return dtype;
+    }
+
+    /// What the support rules look at.
+    SettingFacts facts_of(Dtype dtype, const TrainLayout& train, const GenerateLayout& generate) {
+        SettingFacts facts{{"dtype", std::string{name_of(dtype)}},
+                           {"generate.dtype", std::string{name_of(dtype)}},
+                           {"generate.tp", std::to_string(generate.tp)},
+                           {"generate.pp", std::to_string(generate.pp)},
+                           {"generate.ep", std::to_string(generate.ep)},
+                           {"train.etp", std::to_string(train.etp)}};
+        for (const auto& [fact, usual] : {std::pair{"train.engine", "megatron"},
+                                          std::pair{"train.dtensor", "false"},
+                                          std::pair{"train.fp8_param", "false"},
+                                          std::pair{"train.fp8_recipe", ""},
+                                          std::pair{"train.pipeline.layout", ""},
+                                          std::pair{"train.virtual_pipeline", "1"},
+                                          std::pair{"train.account_for_embedding", "false"},
+                                          std::pair{"train.account_for_loss", "false"},
+                                          std::pair{"generate.engine", "vllm"},
+                                          std::pair{"generate.colocated", "false"},
+                                          std::pair{"generate.enable_eplb", "false"},
+                                          std::pair{"generate.real_quant", "false"},
+                                          std::pair{"generate.is_mx", "false"}}) {
+            facts.emplace(fact, text_of(fact, usual));
+        }
+        return facts;
     }
 
     void check_engines() {

@@ -37,7 +37,7 @@ Json scenario_json(const Scenario& scenario) {
             {"engine",
              {{"name", scenario.engine.name},
               {"version", scenario.engine.version},
-              {"rules", scenario.rules},
+              {"rules", scenario.rules.version},
               {"coverage", name_of(scenario.coverage)},
               {"options",
                {{"NRL_REFIT_NUM_STREAMS", scenario.engine.options.streams},

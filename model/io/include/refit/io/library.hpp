@@ -10,6 +10,7 @@
 #include "refit/io/scenario_draft.hpp"
 #include "refit/published.hpp"
 #include "refit/result.hpp"
+#include "refit/rules.hpp"
 #include "refit/scenario.hpp"
 #include "refit/system.hpp"
 
@@ -32,6 +33,8 @@ public:
     [[nodiscard]] Result<Inventory> model(const std::string& name) const;
     [[nodiscard]] Result<System> system(const std::string& name, const std::string& field) const;
     [[nodiscard]] Result<Engine> engine(const std::string& name) const;
+    /// The engine's support rules of a version.
+    [[nodiscard]] Result<RuleSet> rules(const std::string& engine, const std::string& version) const;
     /// A scenario, or a NeMo RL recipe (a .yaml file).
     [[nodiscard]] Result<ScenarioDraft> scenario(const std::string& name) const;
     [[nodiscard]] Result<std::vector<PublishedRecord>> published() const;
