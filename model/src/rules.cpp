@@ -2,6 +2,8 @@
 #include "refit/rules.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <optional>
 
 namespace refit {
@@ -27,6 +29,28 @@ bool is_allowed(const SupportRule& rule, const std::string& value, const Setting
     return std::ranges::any_of(rule.allowed, [&](const std::string& text) { return meant(text, facts) == value; });
 }
 
+std::optional<std::int64_t> whole(const std::string& text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() ? std::optional{value} : std::nullopt;
+}
+
+/// The allowed value to offer: the nearest number to a number, else the first.
+std::optional<std::string> nearest_allowed(const SupportRule& rule, const std::string& value, const SettingFacts& facts) {
+    std::optional<std::string> best;
+    const auto wanted = whole(value);
+    for (const auto& text : rule.allowed) {
+        const auto candidate = meant(text, facts);
+        const auto number = candidate ? whole(*candidate) : std::nullopt;
+        const auto best_number = best ? whole(*best) : std::nullopt;
+        const bool is_nearer = wanted && number && best_number && std::abs(*number - *wanted) < std::abs(*best_number - *wanted);
+        if (candidate && (!best || is_nearer)) {
+            best = candidate;
+        }
+    }
+    return best;
+}
+
 }  // namespace
 
 Faults violations(const RuleSet& rules, const SettingFacts& facts) {
@@ -41,10 +65,8 @@ Faults violations(const RuleSet& rules, const SettingFacts& facts) {
                     rule.fact + " = " + fact->second + ": " + rule.message + " [" + rules.name() + " rule " +
                         std::to_string(rule.number) + "]",
                     rule.fact};
-        if (!rule.allowed.empty()) {
-            if (const auto value = meant(rule.allowed.front(), facts)) {
-                fault.nearest = Suggestion{rule.fact, *value, ""};
-            }
+        if (const auto value = nearest_allowed(rule, fact->second, facts)) {
+            fault.nearest = Suggestion{rule.fact, *value, ""};
         }
         faults.push_back(std::move(fault));
     }

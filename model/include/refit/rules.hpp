@@ -36,8 +36,8 @@ struct RuleSet {
     bool operator==(const RuleSet&) const = default;
 };
 
-/// Every rule that the facts break, in order. Each fault names fact, value and rule set, and suggests the first allowed
-/// value, for which the rule does hold. A fact that is absent breaks nothing.
+/// Every rule that the facts break, in order. Each fault names fact, value and rule set, and suggests an allowed
+/// value: the nearest number, else the first. A fact that is absent breaks nothing.
 [[nodiscard]] Faults violations(const RuleSet& rules, const SettingFacts& facts);
 
 }  // namespace refit
