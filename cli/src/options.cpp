@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -18,6 +20,8 @@ Examples:
   refit compare recipe.yaml --system h100-nvl8            a NeMo RL recipe as it is
   refit compare deepseek-v3-h100 --generate tp16.dp16     change anything
   refit explain deepseek-v3-h100                          every term, formula and source
+  refit check my.json                                     all faults at once, each with a cure
+  refit show rank deepseek-v3-h100 37                     which weights a rank holds
 
 The environment may stand for a flag: REFIT_SYSTEM for --system; REFIT_DATA names another data folder.
 Exit codes: 0 answered, 2 usage, 3 input not understood, 4 cannot run, 5 not supported, 6 file trouble.)";
@@ -25,6 +29,9 @@ Exit codes: 0 answered, 2 usage, 3 input not understood, 4 cannot run, 5 not sup
 const std::vector<std::string> kFormatNames{"table", "json", "csv", "md"};
 const std::map<std::string, Format> kFormats{
     {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"md", Format::kMarkdown}};
+
+constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kShow};
+constexpr const char* kOutputGroup = "What to show";
 
 /// What CLI11 fills; turned into Options afterwards.
 struct Raw {
@@ -49,31 +56,63 @@ void add_scenario_options(CLI::App& command, Raw& raw) {
         ->allow_extra_args(false);
 }
 
-void add_common(CLI::App& command, Options& options, Raw& raw) {
-    const char* group = "What to show";
-    command.add_option("scenario", options.scenario, "a scenario of data/scenarios, a scenario file, or a NeMo RL recipe (.yaml)")
-        ->type_name("");
-    add_scenario_options(command, raw);
+void add_methods(CLI::App& command, Options& options) {
     command.add_option("--method", options.methods, "only these: gather-broadcast, hybrid (or reshard), direct, striped")
         ->type_name("NAME,...")
         ->allow_extra_args(false)
         ->delimiter(',')
-        ->group(group);
+        ->group(kOutputGroup);
+}
+
+void add_output_options(CLI::App& command, Options& options, Raw& raw) {
+    command.add_option("-o", raw.format, "table, json, csv or md")
+        ->type_name("FORMAT")
+        ->group(kOutputGroup)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command.add_option("-O", options.output, "write to this file, whole or not at all")->type_name("FILE")->group(kOutputGroup);
+    command.add_flag("-q,--quiet", options.is_quiet, "no progress and no remarks")->group(kOutputGroup);
+    command.add_flag("--no-color", raw.no_color, "no colour in messages (also NO_COLOR)")->group(kOutputGroup);
+    command.add_flag("--no-progress", raw.no_progress, "no progress line")->group(kOutputGroup);
+    command.footer(kExamples);
+}
+
+void add_comparison(CLI::App& command, Options& options, Raw& raw) {
+    command.add_option("scenario", options.scenario, "a scenario of data/scenarios, a scenario file, or a NeMo RL recipe (.yaml)")
+        ->type_name("");
+    add_scenario_options(command, raw);
+    add_methods(command, options);
     command.add_option("--step-time", options.steps, "length of your training step, for example 120s")
         ->type_name("TIME,...")
         ->allow_extra_args(false)
         ->delimiter(',')
-        ->group(group);
-    command.add_option("-o", raw.format, "table, json, csv or md")
-        ->type_name("FORMAT")
-        ->group(group)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    command.add_option("-O", options.output, "write to this file, whole or not at all")->type_name("FILE")->group(group);
-    command.add_flag("--print-config", options.prints_config, "print where each field came from, and stop")->group(group);
-    command.add_flag("-q,--quiet", options.is_quiet, "no progress and no remarks")->group(group);
-    command.add_flag("--no-color", raw.no_color, "no colour in messages (also NO_COLOR)")->group(group);
-    command.add_flag("--no-progress", raw.no_progress, "no progress line")->group(group);
-    command.footer(kExamples);
+        ->group(kOutputGroup);
+    command.add_flag("--print-config", options.prints_config, "print where each field came from, and stop")->group(kOutputGroup);
+    add_output_options(command, options, raw);
+}
+
+void add_show(CLI::App& command, Options& options, Raw& raw) {
+    command.add_option("what", options.what, "model, layout, rank or maps")
+        ->type_name("")
+        ->required()
+        ->check(CLI::IsMember({"model", "layout", "rank", "maps"}));
+    command.add_option("target", options.scenario, "a model, a scenario, or for maps a JSON file of records")->type_name("")->required();
+    command.add_option("rank", options.rank, "for rank: its number, trainers first")->type_name("");
+    add_scenario_options(command, raw);
+    add_output_options(command, options, raw);
+}
+
+void add_check(CLI::App& command, Options& options, Raw& raw) {
+    command.add_option("scenario", options.scenario, "a scenario, a scenario file, or a NeMo RL recipe (.yaml)")->type_name("");
+    add_scenario_options(command, raw);
+    add_methods(command, options);
+    add_output_options(command, options, raw);
+}
+
+void add_commands(CLI::App& app, Options& options, Raw& raw) {
+    add_comparison(*app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try"), options, raw);
+    add_comparison(*app.add_subcommand("explain", "every term of each method with its formula, values and source"), options, raw);
+    add_check(*app.add_subcommand("check", "every reason why a refit cannot run, each with what would"), options, raw);
+    add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
 }
 
 bool wants_color(const Raw& raw) {
@@ -138,6 +177,20 @@ std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& erro
 
 }  // namespace
 
+const char* name_of(Command command) noexcept {
+    switch (command) {
+        case Command::kExplain:
+            return "explain";
+        case Command::kCheck:
+            return "check";
+        case Command::kShow:
+            return "show";
+        case Command::kCompare:
+            break;
+    }
+    return "compare";
+}
+
 const std::vector<FieldOption>& field_options() {
     static const std::vector<FieldOption> kOptions{
         {"--model", "model", "NAME|FOLDER", "a model of data/models, or a Hugging Face folder"},
@@ -171,10 +224,7 @@ Parsed parse_options(int argc, const char* const* argv) {
     app.footer(kExamples);
     Options options;
     Raw raw;
-    auto* compare = app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try");
-    auto* explain = app.add_subcommand("explain", "every term of each method with its formula, values and source");
-    add_common(*compare, options, raw);
-    add_common(*explain, options, raw);
+    add_commands(app, options, raw);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& done) {
@@ -184,7 +234,8 @@ Parsed parse_options(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& error) {
         return usage_error(explain_parse_error(app, error, argc, argv));
     }
-    options.command = compare->parsed() ? Command::kCompare : Command::kExplain;
+    const auto* command = app.get_subcommands().front();
+    options.command = *std::ranges::find(kCommands, command->get_name(), [](Command known) { return std::string{name_of(known)}; });
     if (!kFormats.contains(raw.format)) {
         return usage_error("unknown format '" + raw.format + "'; did you mean '" + nearest_name(raw.format, kFormatNames) +
                            "'? There are " + join_names(kFormatNames));
@@ -192,7 +243,7 @@ Parsed parse_options(int argc, const char* const* argv) {
     options.format = kFormats.at(raw.format);
     options.has_color = wants_color(raw);
     options.shows_progress = !raw.no_progress && !options.is_quiet;
-    if (const auto message = collect_fields(compare->parsed() ? *compare : *explain, raw, options)) {
+    if (const auto message = collect_fields(*command, raw, options)) {
         return usage_error(*message);
     }
     return options;

@@ -11,7 +11,8 @@
 
 namespace refit::cli {
 
-enum class Command : std::uint8_t { kCompare, kExplain };
+enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kShow };
+[[nodiscard]] const char* name_of(Command command) noexcept;
 enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 
 /// An option that sets a scenario field.
@@ -26,6 +27,8 @@ struct FieldOption {
 /// What the command line asks for.
 struct Options {
     Command command = Command::kCompare;
+    std::string what;                                              ///< For kShow: "model", "layout", "rank" or "maps".
+    std::optional<std::uint32_t> rank;                             ///< For kShow rank.
     std::string scenario;                                          ///< Name or path; empty: from flags alone.
     std::vector<std::pair<std::string, std::string>> fields;       ///< Scenario field and value, in order.
     std::vector<std::string> field_flags;                          ///< The flag behind each, for messages.

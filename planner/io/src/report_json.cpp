@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "refit/io/faults_json.hpp"
+
 namespace refit::io {
 namespace {
 
@@ -46,18 +48,6 @@ Json scenario_json(const Scenario& scenario) {
             {"published", scenario.published}};
 }
 
-Json faults_json(const Faults& faults) {
-    Json list = Json::array();
-    for (const auto& fault : faults) {
-        Json nearest = nullptr;
-        if (fault.nearest) {
-            nearest = {{"field", fault.nearest->field}, {"value", fault.nearest->value}, {"note", fault.nearest->note}};
-        }
-        list.push_back({{"code", fault.rule}, {"message", fault.message}, {"where", fault.where}, {"nearest", nearest}});
-    }
-    return list;
-}
-
 Json published_json(const std::optional<PublishedTime>& published) {
     Json list = Json::array();
     if (published) {
@@ -74,7 +64,7 @@ Json published_json(const std::optional<PublishedTime>& published) {
 Json method_json(const MethodReport& method, const Report& report) {
     Json json{{"method", name_of(method.method)}, {"kind", name_of(method.kind)}, {"calibrated", method.is_calibrated}};
     if (!method.refused.empty()) {
-        json["refused"] = faults_json(method.refused);
+        json["refused"] = to_json(method.refused);
         return json;
     }
     Json phases = Json::array();

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "refit/io/faults_json.hpp"
+#include "refit/methods.hpp"
+#include "session.hpp"
+
+namespace refit::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What one method says of a scenario that is sound in itself.
+struct MethodCheck {
+    Method method;
+    Faults refused;
+};
+
+std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vector<Method>& methods) {
+    const auto workload = Workload::make(scenario);
+    std::vector<MethodCheck> checks;
+    for (const auto method : methods) {
+        auto plan = make_plan(method, scenario, workload);
+        checks.push_back({method, plan ? Faults{} : std::move(plan.error())});
+    }
+    return checks;
+}
+
+std::string check_json(const Faults& faults, const std::vector<MethodCheck>& checks, const std::string& name) {
+    Json methods = Json::array();
+    for (const auto& check : checks) {
+        methods.push_back({{"method", name_of(check.method)}, {"runs", check.refused.empty()}, {"refused", io::to_json(check.refused)}});
+    }
+    return Json{{"schema", "refit.check"},
+                {"schema_version", "1.0"},
+                {"scenario", name},
+                {"runs", faults.empty()},
+                {"faults", io::to_json(faults)},
+                {"methods", methods}}
+               .dump(1) +
+           "\n";
+}
+
+std::string names_of(const std::vector<MethodCheck>& checks) {
+    std::string names;
+    for (const auto& check : checks) {
+        names += (names.empty() ? "" : ", ") + std::string{name_of(check.method)};
+    }
+    return names;
+}
+
+/// The faults of all methods, each fault once.
+Faults faults_of(const std::vector<MethodCheck>& checks) {
+    Faults faults;
+    for (const auto& check : checks) {
+        faults.insert(faults.end(), check.refused.begin(), check.refused.end());
+    }
+    return faults;
+}
+
+}  // namespace
+
+int run_check(const Options& options, const io::Library& library) {
+    Faults faults;
+    std::vector<Method> methods;
+    for (const auto& name : options.methods) {
+        if (const auto method = take(parse_method(name), faults)) {
+            methods.push_back(*method);
+        }
+    }
+    if (options.methods.empty()) {
+        methods = {Method::kGatherBroadcast, Method::kHybrid};
+    }
+    const auto draft = take(collect_draft(options, library, faults), faults);
+    const auto scenario = draft ? take(io::resolve(*draft, library), faults) : std::nullopt;
+    std::vector<MethodCheck> checks;
+    if (scenario && faults.empty()) {
+        checks = check_methods(*scenario, methods);
+        faults = faults_of(checks);
+    }
+    std::string text;
+    if (options.format == Format::kJson) {
+        text = check_json(faults, checks, scenario ? scenario->name : options.scenario);
+    } else if (faults.empty()) {
+        text = scenario->name + " can run: " + names_of(checks) + " (" + scenario->rules.name() + ")\n";
+    } else {
+        text = refusal_text(faults, options, draft ? &*draft : nullptr, &library, false);
+    }
+    const auto status = write_output(text, options);
+    return status != kOk || faults.empty() ? status : static_cast<int>(exit_code_of(faults));
+}
+
+}  // namespace refit::cli

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.hpp"
+
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "faults_text.hpp"
+#include "refit/io/json_file.hpp"
+
+namespace refit::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// REFIT_DATA, else the folder installed beside the program, else that of the source tree it was built from.
+fs::path data_folder() {
+    if (const char* folder = std::getenv("REFIT_DATA"); folder != nullptr && *folder != '\0') {
+        return folder;
+    }
+    std::error_code error;
+    const auto installed = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "refit";
+    return fs::is_directory(installed / "models", error) ? installed : fs::path{REFIT_SOURCE_DATA_DIR};
+}
+
+/// How the user asked, without the flags that set scenario fields.
+std::string command_text(const Options& options) {
+    auto text = program_name() + " " + name_of(options.command);
+    text += options.what.empty() ? "" : " " + options.what;
+    text += options.scenario.empty() ? "" : " " + quoted(options.scenario);
+    for (const auto& method : options.methods) {
+        text += " --method " + quoted(method);
+    }
+    for (const auto& step : options.steps) {
+        text += " --step-time " + quoted(step);
+    }
+    return text;
+}
+
+/// The value of an environment variable that stands for a flag: REFIT_TRAIN_GPUS for --train-gpus.
+std::optional<std::string> from_environment(const std::string& flag, std::string& variable) {
+    variable = "REFIT_";
+    for (const char c : flag.substr(2)) {
+        variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    }
+    const char* value = std::getenv(variable.c_str());
+    return value != nullptr && *value != '\0' ? std::optional<std::string>{value} : std::nullopt;
+}
+
+}  // namespace
+
+Result<io::Library> open_library() { return io::Library::open(data_folder()); }
+
+Result<io::ScenarioDraft> collect_draft(const Options& options, const io::Library& library, Faults& faults) {
+    io::ScenarioDraft draft;
+    if (!options.scenario.empty()) {
+        auto read = library.scenario(options.scenario);
+        if (!read) {
+            return read;
+        }
+        draft = std::move(*read);
+    }
+    using Kind = io::DraftField::Kind;
+    for (const auto& option : field_options()) {
+        std::string variable;
+        if (const auto value = from_environment(option.flag, variable)) {
+            draft.set(option.field, {*value, Kind::kText, io::Precedence::kEnvironment, variable});
+        }
+    }
+    for (std::size_t i = 0; i < options.fields.size(); ++i) {
+        const auto& [field, value] = options.fields[i];
+        if (auto fault = io::check_field_name(field)) {
+            fault->where = options.field_flags[i];
+            faults.push_back(std::move(*fault));
+            continue;
+        }
+        draft.set(field, {value, Kind::kText, io::Precedence::kFlag, options.field_flags[i]});
+    }
+    return draft;
+}
+
+std::string refusal_text(const Faults& faults, const Options& options, const io::ScenarioDraft* draft,
+                         const io::Library* library, bool has_color) {
+    return describe_faults(faults, {command_text(options), options.fields, draft, library}, has_color);
+}
+
+int refuse(const Faults& faults, const Options& options, const io::ScenarioDraft* draft, const io::Library* library) {
+    std::cerr << refusal_text(faults, options, draft, library, options.has_color && isatty(STDERR_FILENO) == 1);
+    return exit_code_of(faults);
+}
+
+int write_output(const std::string& text, const Options& options) {
+    if (options.output.empty()) {
+        std::cout << text << std::flush;
+        return std::cout ? kOk : kIoError;
+    }
+    const auto written = io::write_whole(options.output, text);
+    return written ? kOk : refuse(written.error(), options);
+}
+
+}  // namespace refit::cli
