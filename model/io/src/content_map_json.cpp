@@ -118,13 +118,7 @@ Json answered(Json record) {
 
 Result<Json> answer_content_maps(const Json& records) {
     if (records.is_object() && records.contains("records")) {
-        auto file = records;
-        auto list = answer_content_maps(records.at("records"));
-        if (!list) {
-            return list;
-        }
-        file["records"] = std::move(*list);
-        return file;
+        return answer_content_maps(records.at("records"));
     }
     if (records.is_object()) {
         return answered(records);

@@ -52,14 +52,15 @@ TEST(ContentMaps, MegatronWithItsBridgeIsReproducedRunByRun) { EXPECT_EQ(expect_
 
 TEST(ContentMaps, VllmIsReproducedRunByRun) { EXPECT_EQ(expect_reproduced(golden("vllm")), 98U); }
 
-TEST(ContentMaps, AListGivesAListAndAFileGivesAFile) {
+TEST(ContentMaps, AListAndAFileGiveAListAndARecordGivesARecord) {
     const auto record = Json::parse(R"json({"logical_shape": [5], "mesh": [2], "placements": ["shard(0)"]})json");
     const auto list = io::answer_content_maps(Json::array({record, record})).value();
     ASSERT_TRUE(list.is_array());
+    EXPECT_EQ(io::answer_content_maps(record).value(), list.at(0));
     // torch.chunk: ceil(5 / 2) = 3 and the rest.
     EXPECT_EQ(list.at(1).at("ranks").at(0).at("runs"), Json::parse("[[0, 3]]"));
     EXPECT_EQ(list.at(1).at("ranks").at(1).at("runs"), Json::parse("[[3, 2]]"));
-    EXPECT_TRUE(io::answer_content_maps(Json{{"records", Json::array({record})}}).value().contains("records"));
+    EXPECT_EQ(io::answer_content_maps(Json{{"records", Json::array({record, record})}}).value(), list);
 }
 
 TEST(ContentMaps, FaultyRecordsAreAnsweredByTheirFault) {

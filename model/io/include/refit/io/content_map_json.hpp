@@ -7,8 +7,8 @@
 
 namespace refit::io {
 
-/// Answers one record, or a list of them, or a file's object with `records`: the same with `ranks` filled in (each with
-/// `rank`, `local_shape` and `runs`), or with `refused` and no ranks. Records of PyTorch's DTensor have `logical_shape`,
+/// Answers one record by that record, and a list of them, bare or as `records` of an object, by a list: each with `ranks`
+/// filled in (`rank`, `local_shape` and `runs`), or with `refused` and no ranks. Records of PyTorch's DTensor have `logical_shape`,
 /// `mesh` and `placements`; those of Megatron and vLLM `framework`, `kind`, `config` and `inputs`.
 /// Whatever `ranks` a record already has are replaced.
 /// Errors: kInvalidInput where the JSON holds no record; a faulty record is answered by `refused`.
