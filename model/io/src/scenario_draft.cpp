@@ -62,9 +62,11 @@ public:
         for (const auto& [key, value] : object.items()) {
             const auto name = prefix + key;
             const auto here = pointer + "/" + key;
-            if (value.is_object()) {
+            if (value.is_object() && !value.empty()) {
                 read(value, name + ".", here);
-            } else if (!value.is_null()) {
+            } else if (value.is_null() || value.is_object()) {
+                expect_known(canonical(name), here);
+            } else {
                 add(canonical(name), value, here);
             }
         }
@@ -83,14 +85,32 @@ public:
     }
 
 private:
-    void add(const std::string& name, const Json& value, const std::string& pointer) {
-        if (!is_known(name)) {
-            std::vector<std::string> names;
-            for (const auto& field : kFields) {
-                names.emplace_back(field.name);
+    /// Adds a fault unless a field, or a section of fields, has this name.
+    bool expect_known(const std::string& name, const std::string& pointer) {
+        if (is_known(name)) {
+            return true;
+        }
+        std::vector<std::string> names;
+        for (const auto& field : kFields) {
+            if (field.name.starts_with(name + ".")) {
+                return true;
             }
-            const auto nearest = nearest_name(name, names);
-            refuse("unknown-key", "unknown key '" + name + "'; did you mean '" + nearest + "'?", pointer, Suggestion{"-" + name, nearest, "rename the key"});
+            names.emplace_back(field.name);
+        }
+        const auto nearest = nearest_name(name, names);
+        refuse("unknown-key",
+               "unknown key '" + name + "'; did you mean '" + nearest + "'?",
+               pointer,
+               Suggestion{"-" + name, nearest, "rename the key"});
+        return false;
+    }
+
+    void add(const std::string& name, const Json& value, const std::string& pointer) {
+        if (!expect_known(name, pointer)) {
+            return;
+        }
+        if (!is_known(name)) {
+            refuse("field-type", "'" + name + "' must be an object", pointer);
             return;
         }
         DraftField field{"", DraftField::Kind::kText, Precedence::kFile, origin_ + ": " + pointer};
@@ -134,6 +154,11 @@ void ScenarioDraft::apply(const Suggestion& suggestion) {
             fields_.insert_or_assign(suggestion.value, old.mapped());
         }
         return;
+    }
+    if (suggestion.field == "train.layout") {
+        // A suggested layout holds the whole pipeline; older words on its ends would change what was checked.
+        erase("train.pipeline.first");
+        erase("train.pipeline.last");
     }
     set(suggestion.field, {suggestion.value, DraftField::Kind::kText, Precedence::kFlag, "suggestion"});
 }
