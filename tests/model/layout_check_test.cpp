@@ -79,6 +79,22 @@ TEST(TrainLayoutCheck, LetsTpBeAMultipleOfTheKvHeads) {
     EXPECT_TRUE(generate_faults("tp8", 8, "qwen3-30b-a3b").empty());
 }
 
+TEST(TrainLayoutCheck, RefusesFusedRowsThatDoNotDivide) {
+    // 8 heads and 2 KV heads of 3 rows: (8 + 2 + 2) · 3 = 36 fused rows, of which TP8 takes 4.5 each and
+    // TP4 9.
+    auto facts = testing_models::shrunken("qwen3-30b-a3b").facts;
+    facts.set("head_dim", std::int64_t{3});
+    const auto model = Inventory::make("mine", facts).value();
+    const auto refused = make_train_layout(text_of("tp8"), 8, model);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().size(), 1U);
+    EXPECT_TRUE(mentions(refused.error(), "train.tp = 8: 36 fused qkv rows are not divisible by 8"));
+    EXPECT_EQ(refused.error()[0].nearest.value().value, "tp4");
+    EXPECT_TRUE(make_train_layout(text_of("tp4"), 8, model).has_value());
+    // Generators do not store them fused.
+    EXPECT_TRUE(make_generate_layout(text_of("tp8"), 8, model).has_value());
+}
+
 TEST(TrainLayoutCheck, RefusesExpertsOfADenseModel) {
     EXPECT_TRUE(mentions(train_faults("ep2", 2, "teaching-matrix"), "the model has no experts to spread"));
     EXPECT_TRUE(

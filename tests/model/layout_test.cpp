@@ -220,7 +220,7 @@ TEST(LayoutToText, ParsesToTheSameLayout) {
     };
     int trains = 0;
     int generates = 0;
-    for (int round = 0; round < 4000; ++round) {
+    for (int round = 0; round < 1500; ++round) {
         LayoutText text;
         text.tp = any(4);
         text.cp = any(2);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <random>
@@ -205,9 +207,10 @@ void mark_matrix(Held& held,
         if (!cuts_columns && !owns_row(row)) {
             continue;
         }
-        for (auto column = first; column < last; ++column) {
-            held[(expert * extent.rows + row) * extent.columns + column] = 1;
-        }
+        const auto begin =
+            held.begin() + static_cast<std::ptrdiff_t>((expert * extent.rows + row) * extent.columns);
+        std::fill(
+            begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last), char{1});
     }
 }
 
@@ -324,13 +327,16 @@ void for_each_element(const Box& box, const std::vector<std::uint64_t>& shape, c
     for (const auto& axis : box.axes()) {
         at.push_back(axis.begin);
     }
+    const auto last = box.axes().back();
     while (true) {
         std::uint64_t index = 0;
         for (std::size_t axis = 0; axis < shape.size(); ++axis) {
             index = index * shape[axis] + at[axis];
         }
-        visit(index);
-        std::size_t axis = shape.size();
+        for (auto end = index + last.length(); index < end; ++index) {
+            visit(index);
+        }
+        std::size_t axis = shape.size() - 1;
         while (axis > 0 && ++at[axis - 1] == box.axes()[axis - 1].end) {
             at[axis - 1] = box.axes()[axis - 1].begin;
             --axis;
@@ -387,8 +393,10 @@ inline std::string shard_fault(const Distribution& distribution, std::uint64_t s
 }
 
 inline void add(Held& held, const Held& more) {
-    for (std::size_t i = 0; i < held.size(); ++i) {
-        held[i] |= more[i];
+    char* target = held.data();
+    const char* source = more.data();
+    for (auto left = held.size(); left > 0; --left) {
+        *target++ |= *source++;
     }
 }
 
