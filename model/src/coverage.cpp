@@ -43,10 +43,12 @@ Result<Coverage> parse_coverage(std::string_view text) {
         names.emplace_back(name_of(coverage));
     }
     const auto nearest = nearest_name(text, names);
-    return fail(ErrorCode::kInvalidInput,
-                "unknown-coverage",
-                "unknown coverage '" + std::string{text} + "'; the nearest is '" + nearest + "' (known: " +
-                    join_names(names) + ")");
+    return fail(Faults{{ErrorCode::kInvalidInput,
+                        "unknown-coverage",
+                        "unknown coverage '" + std::string{text} + "'; the nearest is '" + nearest + "' (known: " +
+                            join_names(names) + ")",
+                        "",
+                        Suggestion{"", nearest, ""}}});
 }
 
 bool is_bulk(const ParameterClass& parameter, Coverage coverage) {

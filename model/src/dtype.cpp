@@ -58,9 +58,12 @@ Result<Dtype> parse_dtype(std::string_view text) {
         }
         names.emplace_back(spelling.text);
     }
-    return fail(ErrorCode::kInvalidInput,
-                "unknown-dtype",
-                "unknown dtype '" + std::string{text} + "'; did you mean '" + nearest_name(text, names) + "'?");
+    const auto nearest = nearest_name(text, names);
+    return fail(Faults{{ErrorCode::kInvalidInput,
+                        "unknown-dtype",
+                        "unknown dtype '" + std::string{text} + "'; did you mean '" + nearest + "'?",
+                        "",
+                        Suggestion{"", nearest, ""}}});
 }
 
 }  // namespace refit

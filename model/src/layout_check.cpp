@@ -239,7 +239,7 @@ Candidates train_candidates(const LayoutText& wanted, std::uint32_t gpus, const 
     for (const auto tp : sizes) {
         for (const auto pp : sizes) {
             for (const auto cp : cp_sizes) {
-                if (std::uint64_t{tp} * pp * cp > gpus) {
+                if (gpus % (std::uint64_t{tp} * pp * cp) != 0) {
                     continue;
                 }
                 for (const auto ep : ep_sizes) {
@@ -251,7 +251,7 @@ Candidates train_candidates(const LayoutText& wanted, std::uint32_t gpus, const 
                     auto score = distance(tp, wanted.tp.value_or(1)) + distance(cp, wanted.cp.value_or(1)) +
                                  distance(pp, wanted.pp.value_or(1)) + distance(ep, wanted.ep.value_or(1));
                     candidates.emplace_back(score + 0.5, text);
-                    if (pp == wanted.pp.value_or(1) && wanted.first_stage_layers) {
+                    if (pp == wanted.pp.value_or(1) && (wanted.first_stage_layers || wanted.last_stage_layers)) {
                         text.first_stage_layers = wanted.first_stage_layers;
                         text.last_stage_layers = wanted.last_stage_layers;
                         candidates.emplace_back(score, text);
@@ -268,7 +268,13 @@ Candidates generate_candidates(const LayoutText& wanted, std::uint32_t gpus) {
     const auto sizes = divisors(gpus);
     for (const auto tp : sizes) {
         for (const auto pp : sizes) {
+            if (gpus % (std::uint64_t{tp} * pp) != 0) {
+                continue;
+            }
             for (const auto ep : sizes) {
+                if (ep != 1 && ep % tp != 0) {
+                    continue;
+                }
                 LayoutText text;
                 text.tp = tp;
                 text.pp = pp;

@@ -11,23 +11,57 @@ namespace {
 
 constexpr std::uint64_t kVocabularyMultiple = 128;
 
-/// Rows of the q, k or v projection that lie in rows [begin, end) of the fused, per-KV-group weight,
-/// whose groups are stored as [q heads of the group, k, v].
+/// Rows of a projection that stand together in the fused weight of its KV group.
+struct Band {
+    std::uint64_t fused;   ///< First row, counted within the group.
+    std::uint64_t stored;  ///< First row in the projection itself.
+    std::uint64_t rows;
+};
+
+/// The bands of a projection in one KV group, which is stored as [queries of all heads, their output gates, k, v]; a head
+/// of q_proj holds its queries and then its gate.
+/// Source: Megatron-Bridge conversion/param_mapping.py, merge_qkv_weights.
+std::vector<Band> bands_of_group(const ParameterClass& parameter, std::uint64_t group) {
+    const auto& heads = parameter.heads;
+    const auto per_group = heads.query / heads.key_value;
+    const auto query_rows = per_group * heads.rows_per_query_head;
+    const auto key_rows = heads.rows_per_key_value_head;
+    if (parameter.sharding != Sharding::kQuery) {
+        return {{query_rows + (parameter.sharding == Sharding::kValue ? key_rows : 0), group * key_rows, key_rows}};
+    }
+    if (!heads.has_output_gate()) {
+        return {{0, group * query_rows, query_rows}};
+    }
+    std::vector<Band> bands;
+    for (std::uint64_t head = 0; head < per_group; ++head) {
+        const auto stored = group * query_rows + head * heads.rows_per_query_head;
+        bands.push_back({head * key_rows, stored, key_rows});
+        bands.push_back({(per_group + head) * key_rows, stored + key_rows, key_rows});
+    }
+    return bands;
+}
+
+/// Rows of the q, k or v projection that lie in rows `cut` of the fused weight, neighbours in a group joined.
 std::vector<Interval> rows_in_fused_cut(const ParameterClass& parameter, Interval cut) {
     const auto& heads = parameter.heads;
-    const auto query_rows = heads.query / heads.key_value * heads.rows_per_query_head;
-    const auto key_rows = heads.rows_per_key_value_head;
-    const auto group_rows = query_rows + 2 * key_rows;
-    const bool is_query = parameter.sharding == Sharding::kQuery;
-    const auto band_rows = is_query ? query_rows : key_rows;
-    const auto band_begin = is_query ? 0 : query_rows + (parameter.sharding == Sharding::kValue ? key_rows : 0);
+    const auto group_rows =
+        heads.query / heads.key_value * heads.rows_per_query_head + 2 * heads.rows_per_key_value_head;
     std::vector<Interval> rows;
-    for (std::uint64_t group = cut.begin / group_rows; group < heads.key_value; ++group) {
-        const auto band = group * group_rows + band_begin;
-        const auto begin = std::max(cut.begin, band);
-        const auto end = std::min(cut.end, band + band_rows);
-        if (begin < end) {
-            rows.push_back({group * band_rows + (begin - band), group * band_rows + (end - band)});
+    for (std::uint64_t group = cut.begin / group_rows; group < heads.key_value && group * group_rows < cut.end; ++group) {
+        const auto first_of_group = rows.size();
+        for (const auto& band : bands_of_group(parameter, group)) {
+            const auto fused = group * group_rows + band.fused;
+            const auto begin = std::max(cut.begin, fused);
+            const auto end = std::min(cut.end, fused + band.rows);
+            if (begin >= end) {
+                continue;
+            }
+            const Interval stored{band.stored + (begin - fused), band.stored + (end - fused)};
+            if (rows.size() > first_of_group && rows.back().end == stored.begin) {
+                rows.back().end = stored.end;
+            } else {
+                rows.push_back(stored);
+            }
         }
     }
     return rows;

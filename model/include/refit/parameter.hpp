@@ -33,6 +33,9 @@ struct AttentionHeads {
     std::uint64_t rows_per_query_head = 0;  ///< head_dim, or twice that where an output gate is stored beside q.
     std::uint64_t rows_per_key_value_head = 0;
     bool operator==(const AttentionHeads&) const = default;
+
+    /// Whether a query head's rows are its queries and then as many rows of its output gate.
+    [[nodiscard]] bool has_output_gate() const noexcept { return rows_per_query_head == 2 * rows_per_key_value_head; }
 };
 
 /// What the export on the trainers does with a parameter: parameters that Megatron stores fused are one task.

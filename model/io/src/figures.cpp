@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "figures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -26,6 +27,12 @@ constexpr std::array kUnits{UnitFactor{"1", 1.0},
                             UnitFactor{"us", 1e-6},
                             UnitFactor{"ns", 1e-9},
                             UnitFactor{"ms/GB", 1e-12}};
+
+/// A text member, or nothing where it is absent or no text.
+std::string text_or_nothing(const Json& entry, const char* part) {
+    const auto found = entry.find(part);
+    return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
 
 std::string shortest(double value) {
     std::array<char, 32> buffer{};
@@ -105,7 +112,7 @@ Figure<T> FigureReader::figure(const char* key, Parse parse, T fallback) {
     if (result.low > result.value || result.value > result.high) {
         refuse(key, "field-range", std::string{"'"} + key + "' must have low <= value <= high");
     }
-    result.source = object->value("source", std::string{});
+    result.source = text_or_nothing(*object, "source");
     return result;
 }
 
@@ -135,9 +142,12 @@ Constant FigureReader::constant(const char* key) {
     if (result.low < 0.0 || result.low > result.value || result.value > result.high) {
         refuse(key, "field-range", std::string{"'"} + key + "' must have 0 <= low <= value <= high");
     }
-    result.source = object->value("source", std::string{});
-    result.kind = object->value("kind", std::string{});
-    if (const auto ids = object->find("identified_by"); ids != object->end() && ids->is_array()) {
+    result.source = text_or_nothing(*object, "source");
+    result.kind = text_or_nothing(*object, "kind");
+    const auto ids = object->find("identified_by");
+    const bool has_ids = ids != object->end() && ids->is_array() &&
+                         std::ranges::all_of(*ids, [](const Json& id) { return id.is_string(); });
+    if (has_ids) {
         result.identified_by = ids->get<std::vector<std::string>>();
     } else {
         refuse(key, "identified-by-missing", std::string{"'"} + key + "' does not say which records identify it");

@@ -91,12 +91,28 @@ EngineConstants constants_from(const Json& json, const std::string& origin, Faul
             .model_error = reader.constant("model_error")};
 }
 
-double option_value(const Json& options, const char* key, FigureReader& reader) {
-    if (!options.contains(key) || !options.at(key).is_object() || !options.at(key).value("value", Json{}).is_number()) {
-        reader.refuse(key, "missing-field", std::string{"'"} + key + "' must have a numeric value");
-        return 1.0;
+/// The value of an option in [low, high], or `low` and a fault.
+double option_value(const Json& options, const char* key, double low, double high, FigureReader& reader) {
+    const auto entry = options.is_object() ? options.find(key) : options.end();
+    const auto value = entry != options.end() && entry->is_object() ? entry->value("value", Json{}) : Json{};
+    if (!value.is_number() || !(value.get<double>() >= low) || !(value.get<double>() <= high)) {
+        reader.refuse(key, "missing-field", std::string{"'"} + key + "' must have a numeric value in its range");
+        return low;
     }
-    return options.at(key).at("value").get<double>();
+    return value.get<double>();
+}
+
+std::string text_of(const Json& record, const char* key) {
+    const auto found = record.find(key);
+    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+std::vector<std::string> texts_of(const Json& record, const char* key) {
+    std::vector<std::string> texts;
+    for (const auto& text : record.value(key, Json::array())) {
+        texts.push_back(text.is_string() ? text.get<std::string>() : text.dump());
+    }
+    return texts;
 }
 
 std::optional<Seconds> seconds_of(const Json& record, const char* key) {
@@ -212,9 +228,9 @@ Result<Engine> Library::engine(const std::string& name) const {
     engine.constants = constants_from(json->value("constants", Json::object()), file->string(), faults);
     const auto options = json->value("options", Json::object());
     FigureReader option_reader{options, file->string() + ": /options", faults};
-    engine.options.streams = static_cast<std::uint32_t>(option_value(options, "NRL_REFIT_NUM_STREAMS", option_reader));
-    engine.options.buffers = static_cast<std::uint32_t>(option_value(options, "NRL_REFIT_NUM_BUFFERS", option_reader));
-    engine.options.buffer_memory_ratio = option_value(options, "NRL_REFIT_BUFFER_MEMORY_RATIO", option_reader);
+    engine.options.streams = static_cast<std::uint32_t>(option_value(options, "NRL_REFIT_NUM_STREAMS", 1.0, 64.0, option_reader));
+    engine.options.buffers = static_cast<std::uint32_t>(option_value(options, "NRL_REFIT_NUM_BUFFERS", 1.0, 64.0, option_reader));
+    engine.options.buffer_memory_ratio = option_value(options, "NRL_REFIT_BUFFER_MEMORY_RATIO", 0.0, 1.0, option_reader);
     engine.pack_cap = option_reader.bytes("pack_cap").value;
     if (!faults.empty()) {
         return fail(std::move(faults));
@@ -263,17 +279,20 @@ Result<std::vector<PublishedRecord>> Library::published() const {
     if (!json) {
         return Failure{json.error()};
     }
+    const auto list = json->is_object() ? json->value("records", Json{}) : Json{};
+    if (!list.is_array() || !std::ranges::all_of(list, [](const Json& record) { return record.is_object(); })) {
+        return fail(ErrorCode::kInvalidInput, "schema", "\"records\" must be a list of objects", file.string());
+    }
     std::vector<PublishedRecord> records;
-    for (const auto& record : json->value("records", Json::array())) {
-        const auto engine = record.value("engine", Json{});
-        records.push_back({record.value("id", ""),
-                           record.value("source_title", ""),
-                           engine.is_string() ? engine.get<std::string>() : "",
+    for (const auto& record : list) {
+        records.push_back({text_of(record, "id"),
+                           text_of(record, "source_title"),
+                           text_of(record, "engine"),
                            seconds_of(record, "seconds"),
                            seconds_of(record, "seconds_min"),
                            seconds_of(record, "seconds_max"),
-                           record.value("inferred", std::vector<std::string>{}),
-                           record.value("same_configuration_as", std::vector<std::string>{})});
+                           texts_of(record, "inferred"),
+                           texts_of(record, "same_configuration_as")});
     }
     return records;
 }
@@ -286,11 +305,12 @@ Result<std::string> Library::model_of_hub_name(const std::string& name) const {
         if (!json) {
             return Failure{json.error()};
         }
-        for (const auto& hub_name : json->value("_huggingface", std::vector<std::string>{})) {
+        const auto known = json->is_object() ? json->value("_huggingface", Json::array()) : Json::array();
+        for (const auto& hub_name : known) {
             if (hub_name == name) {
                 return id;
             }
-            hub_names.push_back(hub_name);
+            hub_names.push_back(hub_name.is_string() ? hub_name.get<std::string>() : std::string{});
             ids.push_back(id);
         }
     }
@@ -302,7 +322,7 @@ Result<std::string> Library::model_of_hub_name(const std::string& name) const {
                        "'. Give --model a name of `data/models`, or the folder of its config.json",
                    "model"}};
     if (at < ids.size()) {
-        faults.front().nearest = Suggestion{"model", ids[at], nearest};
+        faults.front().nearest = Suggestion{"model", ids[at], ""};
     }
     return fail(std::move(faults));
 }

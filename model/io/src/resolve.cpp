@@ -18,40 +18,40 @@ namespace refit::io {
 namespace {
 
 constexpr std::uint32_t kMostGpus = 1U << 20U;
+constexpr const char* kExampleSystem = "h100-nvl8";
 
 class Resolver {
 public:
     Resolver(const ScenarioDraft& draft, const Library& library) : draft_{draft}, library_{library} {}
 
     Result<Scenario> run() {
-        auto model = take(library_.model(text_of("model", "deepseek-v3", true)), faults_, "model");
-        const auto train = model ? read_train(*model) : std::nullopt;
-        const auto generate = model ? read_generate(*model) : std::nullopt;
+        auto model = read_model();
+        const auto train = read_train(model);
+        const auto generate = read_generate(model);
         const auto dtype = read_dtype();
         check_engines();
         auto engine = read_engine();
-        const auto coverage = read_coverage();
-        auto rules = engine ? take(library_.rules(engine->name, text_of("engine.rules", "2026-11")), faults_, "engine.rules")
-                            : std::nullopt;
-        auto train_system = read_system("system.train");
-        auto generate_system = read_system("system.generate");
+        const auto coverage = take(parse_coverage(text_of("engine.coverage", "nemo-rl-names")), faults_, "engine.coverage");
+        auto rules = read_rules(engine);
+        auto systems = read_systems();
         std::optional<Placement> placement;
-        if (train_system && generate_system) {
-            placement = read_placement(*train_system, *generate_system);
+        if (systems) {
+            placement = read_placement(systems->first, systems->second);
         }
         auto published = read_published();
         if (!faults_.empty()) {
             return fail(std::move(faults_));
         }
+        auto& [train_system, generate_system] = *systems;
         return Scenario{text_of("name", "scenario"),
                         std::move(*model),
-                        *dtype,
+                        dtype,
                         *train,
                         *generate,
-                        Cluster{std::move(*train_system), std::move(*generate_system), train->gpus, generate->gpus, *placement},
-                        std::move(*engine),
+                        Cluster{std::move(train_system), std::move(generate_system), train->gpus, generate->gpus, *placement},
+                        std::move(engine),
                         std::move(*rules),
-                        facts_of(*dtype, *train, *generate),
+                        facts_of(dtype, *train, *generate),
                         *coverage,
                         std::move(published),
                         text_of("note", "")};
@@ -79,6 +79,9 @@ private:
                 std::optional<Suggestion> nearest = std::nullopt) {
         faults_.push_back({code, rule, std::move(message), where(name), std::move(nearest)});
     }
+
+    // Where a fault offers a value, reading goes on with it, so that one run tells all faults and their suggestions
+    // together make the draft whole.
 
     /// Takes the value, or the faults, each placed at the field; a suggestion that names no field means this one.
     template <class T>
@@ -120,84 +123,78 @@ private:
             const auto nearest = nearest_name(text, allowed);
             refuse(code,
                    "unknown-value",
-                   std::string{name} + ": '" + text + "' is not " + (allowed.size() == 1 ? "" : "one of ") + join_names(allowed),
+                   std::string{name} + ": '" + text + "' is none of " + join_names(allowed),
                    name,
                    Suggestion{std::string{name}, nearest, ""});
         }
         return text;
     }
 
-    /// A whole number in [1, most], or nothing and a fault that offers `nearest`.
-    std::optional<std::uint32_t> whole_number(std::string_view name, const std::string& text, std::uint32_t most,
-                                              std::uint32_t nearest) {
+    static std::optional<std::uint32_t> whole_number(const std::string& text, std::uint32_t most) {
         std::uint64_t value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error == std::errc{} && end == text.data() + text.size() && value >= 1 && value <= most) {
-            return static_cast<std::uint32_t>(value);
-        }
+        const bool is_whole = error == std::errc{} && end == text.data() + text.size();
+        return is_whole && value >= 1 && value <= most ? std::optional{static_cast<std::uint32_t>(value)} : std::nullopt;
+    }
+
+    void refuse_number(std::string_view name, const std::string& text, std::uint32_t most, std::uint32_t nearest) {
         refuse(ErrorCode::kInvalidInput,
                "number-range",
                std::string{name} + ": '" + text + "' is not a whole number from 1 to " + std::to_string(most),
                name,
                Suggestion{std::string{name}, std::to_string(nearest), ""});
-        return std::nullopt;
     }
 
-    std::optional<Coverage> read_coverage() {
-        constexpr std::string_view kName = "engine.coverage";
-        const auto text = text_of(kName, "nemo-rl-names");
-        const auto nearest = nearest_name(text, std::vector<std::string>{"nemo-rl-names", "ffn", "all"});
-        return take(parse_coverage(text), faults_, kName, nearest.c_str());
+    /// A whole number in [1, most], or `nearest` and a fault that offers it.
+    std::uint32_t whole_number(std::string_view name, const std::string& text, std::uint32_t most, std::uint32_t nearest) {
+        const auto value = whole_number(text, most);
+        if (!value) {
+            refuse_number(name, text, most, nearest);
+        }
+        return value.value_or(nearest);
     }
 
-    /// A published time belongs to the refit that it was published for: once a later field changes that, there is none.
-    std::vector<std::string> read_published() {
-        auto ids = list_of("published");
-        if (ids.empty()) {
-            return ids;
+    std::optional<Inventory> read_model() {
+        auto model = take(library_.model(text_of("model", "deepseek-v3", true)), faults_, "model");
+        if (!model && faults_.back().nearest) {
+            Faults ignored;
+            model = refit::take(library_.model(faults_.back().nearest->value), ignored);
         }
-        const auto records = take(library_.published(), faults_, "published");
-        for (const auto& id : ids) {
-            if (records && std::ranges::find(*records, id, &PublishedRecord::id) == records->end()) {
-                std::vector<std::string> known;
-                std::ranges::transform(*records, std::back_inserter(known), &PublishedRecord::id);
-                refuse(ErrorCode::kInvalidInput,
-                       "unknown-published",
-                       "published: there is no published time '" + id + "'; did you mean '" + nearest_name(id, known) + "'?",
-                       "published");
-            }
-        }
-        const auto precedence = draft_.find("published")->precedence;
-        const bool is_changed = std::ranges::any_of(draft_.fields(), [&](const auto& field) {
-            return field.first != "name" && field.first != "note" && field.second.is_change && field.second.precedence > precedence;
-        });
-        return is_changed ? std::vector<std::string>{} : ids;
+        return model;
     }
 
-    std::optional<Dtype> read_dtype() {
-        const auto dtype = take(parse_dtype(text_of("dtype", "bf16")), faults_, "dtype", "bf16");
-        if (!dtype) {
-            return std::nullopt;
+    /// A dtype, or `nearest` and a fault that offers it.
+    Dtype dtype_in(std::string_view name, const std::string& text, std::string_view nearest) {
+        auto dtype = parse_dtype(text);
+        if (dtype) {
+            return *dtype;
         }
-        if (*dtype == Dtype::kFp8) {
+        dtype.error().front().nearest = Suggestion{std::string{name}, std::string{nearest}, ""};
+        static_cast<void>(take(std::move(dtype), faults_, name));
+        return parse_dtype(nearest).value();
+    }
+
+    Dtype read_dtype() {
+        static const std::vector<std::string> kModelled{"bf16", "fp16", "fp32"};
+        const auto text = text_of("dtype", "bf16");
+        auto dtype = dtype_in("dtype", text, nearest_name(text, kModelled));
+        if (dtype == Dtype::kFp8) {
             refuse(ErrorCode::kUnsupported,
                    "train-dtype",
                    "dtype: weights that are trained in fp8 cannot be modelled yet",
                    "dtype",
                    Suggestion{"dtype", "bf16", ""});
-            return dtype;
+            dtype = Dtype::kBf16;
         }
-        const auto generate = take(parse_dtype(text_of("generate.dtype", std::string{name_of(*dtype)}.c_str())),
-                                   faults_,
-                                   "generate.dtype",
-                                   "bf16");
-        if (generate && *generate != *dtype) {
+        const std::string same{name_of(dtype)};
+        const auto generate = dtype_in("generate.dtype", text_of("generate.dtype", same.c_str()), same);
+        if (generate != dtype) {
             refuse(ErrorCode::kInfeasible,
                    "dtype-pair",
-                   "generate.dtype: " + std::string{name_of(*dtype)} + " weights are not turned into " +
-                       std::string{name_of(*generate)} + " on the way [nemo-rl rule 16]; both sides must agree",
+                   "generate.dtype: " + same + " weights are not turned into " + std::string{name_of(generate)} +
+                       " on the way [nemo-rl rule 16]; both sides must agree",
                    "generate.dtype",
-                   Suggestion{"generate.dtype", std::string{name_of(*dtype)}, ""});
+                   Suggestion{"generate.dtype", same, ""});
         }
         return dtype;
     }
@@ -228,21 +225,52 @@ private:
         return facts;
     }
 
+    /// A published time belongs to the refit that it was published for: once a later field changes that, there is none.
+    std::vector<std::string> read_published() {
+        auto ids = list_of("published");
+        if (ids.empty()) {
+            return ids;
+        }
+        const auto records = take(library_.published(), faults_, "published");
+        for (const auto& id : ids) {
+            if (records && std::ranges::find(*records, id, &PublishedRecord::id) == records->end()) {
+                std::vector<std::string> known;
+                std::ranges::transform(*records, std::back_inserter(known), &PublishedRecord::id);
+                refuse(ErrorCode::kInvalidInput,
+                       "unknown-published",
+                       "published: there is no published time '" + id + "'; did you mean '" + nearest_name(id, known) + "'?",
+                       "published");
+            }
+        }
+        const auto precedence = draft_.find("published")->precedence;
+        const bool is_changed = std::ranges::any_of(draft_.fields(), [&](const auto& field) {
+            return field.first != "name" && field.first != "note" && field.second.is_change && field.second.precedence > precedence;
+        });
+        return is_changed ? std::vector<std::string>{} : ids;
+    }
+
     void check_engines() {
         static_cast<void>(one_of("train.engine", "megatron", {"megatron"}, ErrorCode::kInfeasible));
         static_cast<void>(one_of("generate.engine", "vllm", {"vllm"}, ErrorCode::kInfeasible));
     }
 
-    std::optional<Engine> read_engine() {
-        auto engine = take(library_.engine(text_of("engine.name", "nemo-rl")), faults_, "engine.name");
-        if (!engine) {
-            return std::nullopt;
+    std::optional<RuleSet> read_rules(const Engine& engine) {
+        return engine.name.empty() ? std::nullopt
+                                   : take(library_.rules(engine.name, text_of("engine.rules", "2026-11")), faults_, "engine.rules");
+    }
+
+    Engine read_engine() {
+        auto read = take(library_.engine(text_of("engine.name", "nemo-rl")), faults_, "engine.name");
+        if (!read && faults_.back().nearest) {
+            Faults ignored;
+            read = refit::take(library_.engine(faults_.back().nearest->value), ignored);
         }
-        auto& options = engine->options;
+        auto engine = read.value_or(Engine{});
+        auto& options = engine.options;
         const auto count = [&](const char* name, std::uint32_t& target) {
             const auto field = std::string{"engine.options."} + name;
             if (draft_.find(field) != nullptr) {
-                target = whole_number(field, text_of(field, ""), 64, target).value_or(target);
+                target = whole_number(field, text_of(field, ""), 64, target);
             }
         };
         count("NRL_REFIT_NUM_STREAMS", options.streams);
@@ -270,158 +298,210 @@ private:
         options.buffer_memory_ratio = value;
     }
 
-    std::optional<System> read_system(const std::string& side) {
+    /// The field that names the system of a side, or nothing and a fault. A flag for both sides outranks a file's word
+    /// on one.
+    std::optional<std::string> system_field(const std::string& side, const std::string& other_side) {
         const auto* own = draft_.find(side);
-        // A flag for both sides outranks a file's word on one.
         const auto* both = draft_.find("system");
-        const bool uses_own = own != nullptr && (both == nullptr || own->precedence >= both->precedence);
-        const std::string name = uses_own ? side : "system";
-        if (!uses_own && both == nullptr) {
-            if (side == "system.train" || draft_.find("system.train") != nullptr) {
-                refuse(ErrorCode::kInvalidInput,
-                       "missing-field",
-                       "'system' is missing: which machines? Known: " + join_names(library_.systems()),
-                       name,
-                       Suggestion{"system", "h100-nvl8", "for example"});
-            }
-            return std::nullopt;
+        if (own != nullptr && (both == nullptr || own->precedence >= both->precedence)) {
+            return side;
         }
-        // Both sides share the field: its faults are told once.
-        Faults told_already;
-        const bool is_told = !uses_own && side == "system.generate";
-        auto system = take(library_.system(text_of(name, ""), name), is_told ? told_already : faults_, name);
-        override_rate("system.nic", system ? &system->nic : nullptr, side);
-        override_rate("system.nvlink", system ? &system->nvlink : nullptr, side);
+        if (both != nullptr) {
+            return "system";
+        }
+        const bool has_other = draft_.find(other_side) != nullptr;
+        if (has_other || side == "system.train") {
+            const std::string name = has_other ? side : "system";
+            refuse(ErrorCode::kInvalidInput,
+                   "missing-field",
+                   "'" + name + "' is missing: which machines? Known: " + join_names(library_.systems()),
+                   name,
+                   Suggestion{name, kExampleSystem, "for example"});
+        }
+        return std::nullopt;
+    }
+
+    /// The system that a field names, or the nearest and a fault; an example where no field does.
+    std::optional<System> read_system(const std::optional<std::string>& field) {
+        Faults ignored;
+        if (!field) {
+            return refit::take(library_.system(kExampleSystem, ""), ignored);
+        }
+        auto system = take(library_.system(text_of(*field, ""), *field), faults_, *field);
+        if (!system && faults_.back().nearest) {
+            system = refit::take(library_.system(faults_.back().nearest->value, ""), ignored);
+        }
         return system;
     }
 
-    /// A rate holds for both sides; its faults are told with the first.
-    void override_rate(const std::string& name, Figure<Bandwidth>* figure, const std::string& side) {
+    std::optional<Figure<Bandwidth>> read_rate(const std::string& name) {
         const auto* field = draft_.find(name);
-        if (field == nullptr) {
-            return;
+        const auto rate = field == nullptr ? std::nullopt : take(parse_bandwidth(field->text), faults_, name);
+        return rate ? std::optional{Figure<Bandwidth>{*rate, *rate, *rate, field->origin}} : std::nullopt;
+    }
+
+    /// Those of trainers and generators.
+    std::optional<std::pair<System, System>> read_systems() {
+        const auto train_field = system_field("system.train", "system.generate");
+        const auto generate_field = system_field("system.generate", "system.train");
+        const auto train = read_system(train_field);
+        const auto generate = generate_field == train_field ? train : read_system(generate_field);
+        const auto nic = read_rate("system.nic");
+        const auto nvlink = read_rate("system.nvlink");
+        if (!train || !generate) {
+            return std::nullopt;
         }
-        Faults told_already;
-        const auto rate = take(parse_bandwidth(field->text), side == "system.generate" ? told_already : faults_, name);
-        if (rate && figure != nullptr) {
-            *figure = {*rate, *rate, *rate, field->origin};
+        auto systems = std::pair{*train, *generate};
+        for (auto* system : {&systems.first, &systems.second}) {
+            system->nic = nic.value_or(system->nic);
+            system->nvlink = nvlink.value_or(system->nvlink);
         }
+        return systems;
+    }
+
+    /// The fewest GPUs on which the axes of a layout multiply out.
+    static std::uint32_t fewest_gpus(const LayoutText& layout, bool is_train) {
+        const auto of = [](std::optional<std::uint32_t> axis) { return std::uint64_t{axis.value_or(1)}; };
+        const auto dense = of(layout.tp) * of(layout.cp) * of(layout.dp);
+        const auto expert = is_train || layout.pp.value_or(1) == 1 ? of(layout.ep) * of(layout.etp) : 1;
+        if (dense > kMostGpus || expert > kMostGpus) {
+            return kMostGpus;
+        }
+        return static_cast<std::uint32_t>(std::min<std::uint64_t>(std::lcm(dense, expert) * of(layout.pp), kMostGpus));
     }
 
     /// GPUs from "…@128" or from the side's own field, whichever was set later.
-    std::optional<std::uint32_t> gpus_of(const std::string& side, const LayoutText& layout) {
-        const auto* gpus = draft_.find(side + ".gpus");
+    std::uint32_t gpus_of(const std::string& side, const LayoutText& layout) {
+        const auto name = side + ".gpus";
+        const auto* gpus = draft_.find(name);
         const auto* text = draft_.find(side + ".layout");
-        if (gpus == nullptr && !layout.gpus) {
-            const auto product = std::uint64_t{layout.tp.value_or(1)} * layout.pp.value_or(1) * layout.cp.value_or(1) * layout.dp.value_or(1);
+        const auto fewest = fewest_gpus(layout, side == "train");
+        if (layout.gpus && (gpus == nullptr || text->precedence > gpus->precedence)) {
+            return *layout.gpus;
+        }
+        if (gpus == nullptr) {
             refuse(ErrorCode::kInvalidInput,
                    "missing-field",
-                   "'" + side + ".gpus' is missing: how many GPUs?",
-                   side + ".gpus",
-                   Suggestion{side + ".gpus", std::to_string(std::max<std::uint64_t>(product, layout.ep.value_or(1) * std::uint64_t{layout.pp.value_or(1)})), "the fewest for this layout"});
-            return std::nullopt;
+                   "'" + name + "' is missing: how many GPUs?",
+                   name,
+                   Suggestion{name, std::to_string(fewest), "the fewest for this layout"});
+            return fewest;
         }
-        if (layout.gpus && (gpus == nullptr || text->precedence > gpus->precedence || gpus->text == std::to_string(*layout.gpus))) {
-            return layout.gpus;
-        }
-        const auto product = std::uint64_t{layout.tp.value_or(1)} * layout.pp.value_or(1) * layout.cp.value_or(1);
-        const auto usual = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(product * layout.ep.value_or(1), 1, kMostGpus));
-        const auto count = whole_number(side + ".gpus", gpus->text, kMostGpus, usual);
-        if (count && layout.gpus && gpus->precedence == text->precedence) {
+        const bool says_both = layout.gpus && gpus->precedence == text->precedence;
+        const auto count = whole_number(name, gpus->text, kMostGpus, says_both ? *layout.gpus : fewest);
+        if (says_both && count != *layout.gpus) {
             refuse(ErrorCode::kInvalidInput,
                    "gpus-twice",
-                   side + ".gpus is " + gpus->text + ", but the layout says @" + std::to_string(*layout.gpus),
-                   side + ".gpus",
-                   Suggestion{side + ".gpus", std::to_string(*layout.gpus), ""});
-            return std::nullopt;
+                   name + " is " + gpus->text + ", but the layout says @" + std::to_string(*layout.gpus),
+                   name,
+                   Suggestion{name, std::to_string(*layout.gpus), ""});
+            return *layout.gpus;
         }
         return count;
     }
 
-    /// The layout as written. Where the GPU count was set later, dp follows from it: `compare X --gen-gpus 512`.
+    /// A layout, or nothing and a fault that offers one that fits every model.
     std::optional<LayoutText> read_layout(const std::string& side) {
         const auto name = side + ".layout";
-        auto layout = take(parse_layout(text_of(name, "tp1")), faults_, name, "tp1");
-        if (layout && has_later_gpus(side)) {
+        const auto text = text_of(name, "tp1");
+        const auto at = std::min(text.find('@'), text.size());
+        const auto plain = parse_layout("tp1" + text.substr(at)) ? "tp1" + text.substr(at) : "tp1";
+        auto layout = take(parse_layout(text), faults_, name, plain.c_str());
+        if (!layout) {
+            static_cast<void>(gpus_of(side, parse_layout(plain).value()));
+        } else if (has_later_gpus(side)) {
             layout->dp.reset();
         }
         return layout;
     }
 
+    /// Where the GPU count was set after the layout, dp follows from it: `compare X --gen-gpus 512`.
     [[nodiscard]] bool has_later_gpus(const std::string& side) const {
         const auto* gpus = draft_.find(side + ".gpus");
         const auto* layout = draft_.find(side + ".layout");
         return gpus != nullptr && layout != nullptr && gpus->precedence > layout->precedence;
     }
 
-    /// The GPU count next to `gpus` that suits the layout, by `make`, or nothing.
-    template <class Make>
-    [[nodiscard]] static std::optional<std::uint32_t> nearest_gpus(const LayoutText& layout, std::uint32_t gpus, Make make) {
-        const auto pp = std::uint64_t{layout.pp.value_or(1)};
-        const auto dense = pp * layout.tp.value_or(1) * layout.cp.value_or(1);
-        const auto step = std::lcm(dense, pp * layout.etp.value_or(1) * layout.ep.value_or(1));
-        const auto below = gpus / step * step;
-        for (const auto count : gpus - below < step - (gpus - below) ? std::array{below, below + step} : std::array{below + step, below}) {
-            if (count >= 1 && count <= kMostGpus && make(static_cast<std::uint32_t>(count))) {
-                return static_cast<std::uint32_t>(count);
+    /// A number of layers for an end of the pipeline with which the layers split, the nearest to an even share.
+    static std::optional<std::uint32_t> nearest_end(const LayoutText& layout, std::optional<std::uint32_t> LayoutText::*end,
+                                                    std::uint32_t layers) {
+        const auto even = layers / layout.pp.value_or(1);
+        std::optional<std::uint32_t> nearest;
+        for (std::uint32_t count = 1; count <= layers; ++count) {
+            auto candidate = layout;
+            candidate.*end = count;
+            const auto distance = [&](std::uint32_t value) { return value > even ? value - even : even - value; };
+            if ((!nearest || distance(count) < distance(*nearest)) && split_layers(layers, candidate)) {
+                nearest = count;
             }
         }
-        return std::nullopt;
-    }
-
-    /// Takes the layout, or its faults. Where it was the GPU count that was changed last, a count that works is offered.
-    template <class Make>
-    auto take_layout(const std::string& side, const LayoutText& layout, std::uint32_t gpus, Make make) {
-        auto made = make(gpus);
-        if (!made && has_later_gpus(side)) {
-            if (const auto nearest = nearest_gpus(layout, gpus, make)) {
-                for (auto& fault : made.error()) {
-                    fault.nearest = Suggestion{side + ".gpus", std::to_string(*nearest), ""};
-                }
-            }
-        }
-        return take(std::move(made), faults_, side + ".layout");
+        return nearest;
     }
 
     /// First and last stage from their own fields, unless the layout has them. Where a later layout made them
     /// impossible, they are left out; the split is always printed.
     void add_pipeline(LayoutText& layout, const Inventory& model) {
+        struct End {
+            std::string name;
+            std::optional<std::uint32_t> LayoutText::*target;
+        };
         const auto* layout_field = draft_.find("train.layout");
         const auto original = layout;
         bool is_older = false;
-        for (const auto& [name, target] : {std::pair{"train.pipeline.first", &layout.first_stage_layers},
-                                           std::pair{"train.pipeline.last", &layout.last_stage_layers}}) {
-            const auto* field = draft_.find(name);
-            if (field == nullptr || target->has_value()) {
+        std::vector<End> unreadable;
+        for (const auto& end : {End{"train.pipeline.first", &LayoutText::first_stage_layers},
+                                End{"train.pipeline.last", &LayoutText::last_stage_layers}}) {
+            const auto* field = draft_.find(end.name);
+            if (field == nullptr || (original.*(end.target)).has_value()) {
                 continue;
             }
             is_older = is_older || (layout_field != nullptr && layout_field->precedence > field->precedence);
-            *target = whole_number(name, field->text, model.layers(), 1);
+            layout.*(end.target) = whole_number(field->text, model.layers());
+            if (!(layout.*(end.target))) {
+                unreadable.push_back(end);
+            }
+        }
+        for (const auto& end : unreadable) {
+            const auto nearest = nearest_end(layout, end.target, model.layers()).value_or(1);
+            refuse_number(end.name, text_of(end.name, ""), model.layers(), nearest);
+            layout.*(end.target) = nearest;
         }
         if (is_older && !split_layers(model.layers(), layout)) {
             layout = original;
         }
     }
 
-    std::optional<TrainLayout> read_train(const Inventory& model) {
+    /// Takes a layout; a suggested one keeps the GPU count where the refused one had it.
+    template <class Layout>
+    std::optional<Layout> take_layout(Result<Layout> result, const LayoutText& text, std::uint32_t gpus, const std::string& name) {
+        for (std::size_t i = 0; !result && text.gpus == gpus && i < result.error().size(); ++i) {
+            if (auto& nearest = result.error()[i].nearest) {
+                nearest->value += "@" + std::to_string(gpus);
+            }
+        }
+        return take(std::move(result), faults_, name);
+    }
+
+    std::optional<TrainLayout> read_train(const std::optional<Inventory>& model) {
         auto layout = read_layout("train");
         if (!layout) {
             return std::nullopt;
         }
-        add_pipeline(*layout, model);
         const auto gpus = gpus_of("train", *layout);
-        const auto make = [&](std::uint32_t count) { return make_train_layout(*layout, count, model); };
-        return gpus ? take_layout("train", *layout, *gpus, make) : std::nullopt;
+        if (!model) {
+            return std::nullopt;
+        }
+        add_pipeline(*layout, *model);
+        return take_layout(make_train_layout(*layout, gpus, *model), *layout, gpus, "train.layout");
     }
 
-    std::optional<GenerateLayout> read_generate(const Inventory& model) {
+    std::optional<GenerateLayout> read_generate(const std::optional<Inventory>& model) {
         const auto layout = read_layout("generate");
         if (!layout) {
             return std::nullopt;
         }
         const auto gpus = gpus_of("generate", *layout);
-        const auto make = [&](std::uint32_t count) { return make_generate_layout(*layout, count, model); };
-        return gpus ? take_layout("generate", *layout, *gpus, make) : std::nullopt;
+        return model ? take_layout(make_generate_layout(*layout, gpus, *model), *layout, gpus, "generate.layout") : std::nullopt;
     }
 
     std::optional<Placement> read_placement(const System& train, const System& generate) {
@@ -430,8 +510,8 @@ private:
         if (draft_.find(name) != nullptr) {
             const auto most = std::min(train.gpus_per_domain, generate.gpus_per_domain);
             const auto used = whole_number(name, text_of(name, ""), most, most);
-            placement.train_gpus_per_domain = used.value_or(1);
-            placement.generate_gpus_per_domain = used.value_or(1);
+            placement.train_gpus_per_domain = used;
+            placement.generate_gpus_per_domain = used;
         }
         placement.generation_starts_new_domain =
             one_of("placement.generation_starts_new_domain", "true", {"true", "false"}, ErrorCode::kInvalidInput) == "true";

@@ -69,9 +69,11 @@ public:
         for (const auto& [key, value] : object.items()) {
             const auto name = prefix + key;
             const auto here = pointer + "/" + key;
-            if (value.is_object()) {
+            if (value.is_object() && !value.empty()) {
                 read(value, name + ".", here);
-            } else if (!value.is_null()) {
+            } else if (value.is_null() || value.is_object()) {
+                expect_known(canonical(name), here);
+            } else {
                 add(canonical(name), value, here);
             }
         }
@@ -90,9 +92,25 @@ public:
     }
 
 private:
-    void add(const std::string& name, const Json& value, const std::string& pointer) {
-        if (auto fault = check_field_name(name)) {
+    /// Adds a fault unless a field, or a section of fields, has this name.
+    bool expect_known(const std::string& name, const std::string& pointer) {
+        if (!check_field_name(name)) {
+            return true;
+        }
+        const bool is_section = std::ranges::any_of(kFields, [&](const FieldInfo& field) { return field.name.starts_with(name + "."); });
+        if (!is_section) {
+            auto fault = check_field_name(name);
             refuse(fault->rule.c_str(), std::move(fault->message), pointer, std::move(fault->nearest));
+        }
+        return is_section;
+    }
+
+    void add(const std::string& name, const Json& value, const std::string& pointer) {
+        if (!expect_known(name, pointer)) {
+            return;
+        }
+        if (check_field_name(name)) {
+            refuse("field-type", "'" + name + "' must be an object", pointer);
             return;
         }
         DraftField field{"", DraftField::Kind::kText, Precedence::kFile, origin_ + ": " + pointer};
@@ -155,6 +173,11 @@ void ScenarioDraft::apply(const Suggestion& suggestion) {
             fields_.insert_or_assign(suggestion.value, old.mapped());
         }
         return;
+    }
+    if (suggestion.field == "train.layout") {
+        // A suggested layout holds the whole pipeline; older words on its ends would change what was checked.
+        erase("train.pipeline.first");
+        erase("train.pipeline.last");
     }
     set(suggestion.field, {suggestion.value, DraftField::Kind::kText, Precedence::kFlag, "suggestion"});
 }

@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "drafts.hpp"
+#include "refit/io/json_file.hpp"
+
+namespace refit::io {
+namespace {
+
+using testing_io::count_rule;
+using testing_io::deepseek;
+using testing_io::described;
+using testing_io::faults_of;
+using testing_io::Fields;
+using testing_io::library;
+using testing_io::mentions;
+using testing_io::set_all;
+
+Scenario resolved(const ScenarioDraft& draft) {
+    auto scenario = resolve(draft, library());
+    if (!scenario) {
+        throw std::runtime_error{described(scenario.error())};
+    }
+    return *scenario;
+}
+
+/// Whether a fault of the same rule at the same place is still told.
+bool persists(const Fault& fault, const Faults& faults) {
+    return std::ranges::any_of(faults, [&](const auto& other) {
+        return other.rule == fault.rule && other.message == fault.message;
+    });
+}
+
+/// Every fault has a suggestion that takes it away, and all of them together make the draft whole.
+void expect_mendable(const ScenarioDraft& draft) {
+    const auto faults = faults_of(draft);
+    ASSERT_FALSE(faults.empty());
+    auto mended = draft;
+    for (const auto& fault : faults) {
+        ASSERT_TRUE(fault.nearest.has_value()) << described({fault});
+        auto changed = draft;
+        changed.apply(*fault.nearest);
+        EXPECT_FALSE(persists(fault, faults_of(changed))) << described({fault});
+        mended.apply(*fault.nearest);
+    }
+    const auto left = faults_of(mended);
+    EXPECT_TRUE(left.empty()) << "of\n" << described(faults) << "are left\n" << described(left);
+}
+
+TEST(Resolve, MakesAScenarioOfAWholeDraft) {
+    const auto scenario = resolved(deepseek());
+    EXPECT_EQ(scenario.name, "test");
+    EXPECT_EQ(scenario.model.id(), "deepseek-v3");
+    EXPECT_EQ(scenario.train.stage_layers.front(), 3U);
+    EXPECT_EQ(scenario.train.stage_layers.back(), 2U);
+    EXPECT_EQ(scenario.generate.tp, 32U);
+    EXPECT_EQ(scenario.cluster.gpus(), 512U);
+    EXPECT_EQ(scenario.cluster.train_system().name, "h100-nvl8");
+    EXPECT_EQ(scenario.cluster.placement(), (Placement{8, 8, true}));
+}
+
+TEST(Resolve, FillsInDefaults) {
+    const auto scenario = resolved(deepseek());
+    EXPECT_EQ(scenario.engine.name, "nemo-rl");
+    EXPECT_EQ(scenario.rules.version, "2026-11");
+    EXPECT_EQ(scenario.coverage, Coverage::kNemoRlNames);
+    EXPECT_EQ(scenario.engine.options, EngineOptions{});
+    EXPECT_EQ(scenario.dtype, Dtype::kBf16);
+    EXPECT_TRUE(scenario.published.empty());
+    // 64 of the 72 GPUs of a rack.
+    EXPECT_EQ(resolved(deepseek({{"system", "gb200-nvl72"}})).cluster.placement(), (Placement{64, 64, true}));
+}
+
+TEST(Resolve, TakesWhatTheDraftSays) {
+    const auto scenario = resolved(deepseek({{"dtype", "float16"},
+                                             {"engine.rules", "2026-08"},
+                                             {"engine.coverage", "ffn"},
+                                             {"engine.options.NRL_REFIT_NUM_STREAMS", "3"},
+                                             {"engine.options.NRL_REFIT_NUM_BUFFERS", "4"},
+                                             {"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "0.05"},
+                                             {"placement.gpus_used_per_domain", "4"},
+                                             {"placement.generation_starts_new_domain", "false"},
+                                             {"published", "post-dsv3-h100-broadcast,post-dsv3-h100-reshard"},
+                                             {"note", "for people"}}));
+    EXPECT_EQ(scenario.dtype, Dtype::kFp16);
+    EXPECT_EQ(scenario.rules.version, "2026-08");
+    EXPECT_EQ(scenario.coverage, Coverage::kFfn);
+    EXPECT_EQ(scenario.engine.options, (EngineOptions{3, 4, 0.05}));
+    EXPECT_EQ(scenario.cluster.placement(), (Placement{4, 4, false}));
+    EXPECT_EQ(scenario.published, (std::vector<std::string>{"post-dsv3-h100-broadcast", "post-dsv3-h100-reshard"}));
+    EXPECT_EQ(scenario.note, "for people");
+}
+
+struct Wrong {
+    const char* title;
+    Fields changes;
+    const char* rule;
+    const char* message;  ///< A part of it.
+    const char* field;    ///< Of the suggestion.
+    const char* value;
+};
+void PrintTo(const Wrong& wrong, std::ostream* stream) {
+    *stream << wrong.title;
+}
+
+class WrongField : public testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongField, IsRefusedWithASuggestionThatMendsIt) {
+    const auto& wrong = GetParam();
+    const auto draft = deepseek(wrong.changes);
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(count_rule(faults, wrong.rule), faults.size()) << described(faults);
+    ASSERT_FALSE(faults.empty());
+    EXPECT_TRUE(mentions(faults, wrong.message)) << described(faults);
+    ASSERT_TRUE(faults.front().nearest.has_value());
+    EXPECT_EQ(faults.front().nearest->field, wrong.field);
+    EXPECT_EQ(faults.front().nearest->value, wrong.value);
+    EXPECT_EQ(faults.front().where, "file.json: /" + wrong.changes.front().first);
+    expect_mendable(draft);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Names,
+    WrongField,
+    testing::Values(
+        Wrong{"Model",
+              {{"model", "deepseek-v4"}},
+              "unknown-model",
+              "did you mean 'deepseek-v3'",
+              "model",
+              "deepseek-v3"},
+        Wrong{"HubModel",
+              {{"model", "deepseek-ai/DeepSeek-V4"}},
+              "unknown-model",
+              "nearest is 'deepseek-ai/DeepSeek-V3'",
+              "model",
+              "deepseek-v3"},
+        Wrong{"System",
+              {{"system", "h100-nvl9"}},
+              "unknown-system",
+              "did you mean 'h100-nvl8'",
+              "system",
+              "h100-nvl8"},
+        Wrong{"Engine",
+              {{"engine.name", "nemo"}},
+              "unknown-engine",
+              "did you mean 'nemo-rl'",
+              "engine.name",
+              "nemo-rl"},
+        Wrong{"Coverage",
+              {{"engine.coverage", "fnn"}},
+              "unknown-coverage",
+              "the nearest is 'ffn'",
+              "engine.coverage",
+              "ffn"},
+        Wrong{"Rules",
+              {{"engine.rules", "2026-12"}},
+              "unknown-rules",
+              "is none of the versions 2026-08 and 2026-11",
+              "engine.rules",
+              "2026-11"},
+        Wrong{"TrainEngine",
+              {{"train.engine", "fsdp"}},
+              "unknown-value",
+              "is none of megatron",
+              "train.engine",
+              "megatron"},
+        Wrong{"GenerateEngine",
+              {{"generate.engine", "sglang"}},
+              "unknown-value",
+              "is none of vllm",
+              "generate.engine",
+              "vllm"},
+        Wrong{"Dtype", {{"dtype", "bf17"}}, "unknown-dtype", "unknown dtype 'bf17'", "dtype", "bf16"},
+        Wrong{"DtypeOfNoKind", {{"dtype", "fp9"}}, "unknown-dtype", "unknown dtype 'fp9'", "dtype", "fp16"},
+        Wrong{"GenerateDtype",
+              {{"generate.dtype", "b16"}},
+              "unknown-dtype",
+              "unknown dtype 'b16'",
+              "generate.dtype",
+              "bf16"},
+        Wrong{"NewDomain",
+              {{"placement.generation_starts_new_domain", "yes"}},
+              "unknown-value",
+              "is none of true and false",
+              "placement.generation_starts_new_domain",
+              "true"}),
+    [](const auto& test) { return test.param.title; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Numbers,
+    WrongField,
+    testing::Values(
+        Wrong{"ZeroGpus",
+              {{"train.gpus", "0"}},
+              "number-range",
+              "train.gpus: '0' is not a whole number from 1 to 1048576",
+              "train.gpus",
+              "256"},
+        Wrong{"NegativeGpus",
+              {{"generate.gpus", "-8"}},
+              "number-range",
+              "'-8' is not a whole number",
+              "generate.gpus",
+              "256"},
+        Wrong{"NanGpus",
+              {{"generate.gpus", "nan"}},
+              "number-range",
+              "'nan' is not a whole number",
+              "generate.gpus",
+              "256"},
+        Wrong{"HugeGpus",
+              {{"train.gpus", "99999999999999999999"}},
+              "number-range",
+              "'99999999999999999999' is not",
+              "train.gpus",
+              "256"},
+        Wrong{"FractionOfGpus",
+              {{"train.gpus", "256.0"}},
+              "number-range",
+              "'256.0' is not",
+              "train.gpus",
+              "256"},
+        Wrong{"SpacedGpus", {{"train.gpus", " 256"}}, "number-range", "' 256' is not", "train.gpus", "256"},
+        Wrong{"EmptyGpus", {{"train.gpus", ""}}, "number-range", "'' is not", "train.gpus", "256"},
+        Wrong{"ZeroStreams",
+              {{"engine.options.NRL_REFIT_NUM_STREAMS", "0"}},
+              "number-range",
+              "from 1 to 64",
+              "engine.options.NRL_REFIT_NUM_STREAMS",
+              "2"},
+        Wrong{"ManyBuffers",
+              {{"engine.options.NRL_REFIT_NUM_BUFFERS", "65"}},
+              "number-range",
+              "from 1 to 64",
+              "engine.options.NRL_REFIT_NUM_BUFFERS",
+              "2"},
+        Wrong{"NanRatio",
+              {{"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "nan"}},
+              "number-range",
+              "is not a share between 0 and 1",
+              "engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO",
+              "0.02"},
+        Wrong{"WholeRatio",
+              {{"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "1"}},
+              "number-range",
+              "is not a share",
+              "engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO",
+              "0.02"},
+        Wrong{"NegativeRatio",
+              {{"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "-0.1"}},
+              "number-range",
+              "is not a share",
+              "engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO",
+              "0.02"},
+        Wrong{"PercentRatio",
+              {{"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "2%"}},
+              "number-range",
+              "is not a share",
+              "engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO",
+              "0.02"},
+        Wrong{"MoreThanTheDomain",
+              {{"placement.gpus_used_per_domain", "9"}},
+              "number-range",
+              "from 1 to 8",
+              "placement.gpus_used_per_domain",
+              "8"},
+        // With 2 layers at the end, 59 are left: 14 stages of 4 take 56.
+        Wrong{"FirstStage",
+              {{"train.pipeline.first", "nan"}},
+              "number-range",
+              "'nan' is not a whole number from 1 to 61",
+              "train.pipeline.first",
+              "3"},
+        Wrong{"LastStage",
+              {{"train.pipeline.last", "0"}},
+              "number-range",
+              "'0' is not a whole number from 1 to 61",
+              "train.pipeline.last",
+              "2"},
+        Wrong{"BareRate", {{"system.nic", "400"}}, "unit-missing", "system.nic: ", "system.nic", "400Gbit/s"},
+        Wrong{"RateInSmallLetters",
+              {{"system.nic", "400gb/s"}},
+              "unit-case",
+              "400gb/s",
+              "system.nic",
+              "400Gbit/s"},
+        Wrong{"ZeroRate", {{"system.nvlink", "0GB/s"}}, "number-range", "0GB/s", "system.nvlink", "1GB/s"}),
+    [](const auto& test) { return test.param.title; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts,
+    WrongField,
+    testing::Values(Wrong{"Syntax",
+                          {{"generate.layout", "tpp4"}},
+                          "layout-syntax",
+                          "generate.layout: 'tpp4' names no parallel axis",
+                          "generate.layout",
+                          "tp1"},
+                    Wrong{"Product",
+                          {{"train.layout", "pp16.ep32"}},
+                          "layout-product",
+                          "256 GPUs / (ep 32 x pp 16 = 512) is not whole",
+                          "train.layout",
+                          "pp16:3:2.ep16"},
+                    Wrong{"Heads",
+                          {{"generate.layout", "tp256"}},
+                          "heads",
+                          "generate.tp = 256: 128 attention heads are not divisible by 256",
+                          "generate.layout",
+                          "tp128.dp2"},
+                    Wrong{"Pipeline",
+                          {{"train.layout", "pp16:4.ep16"}},
+                          "pipeline-split",
+                          "61 layers less 6 in the given stages",
+                          "train.layout",
+                          "pp16.ep16"}),
+    [](const auto& test) { return test.param.title; });
+
+TEST(Resolve, RefusesABareRateThatCameAsAJsonNumber) {
+    const auto json = parse_json(R"({"schema":"refit.scenario","schema_version":"1.0","model":"deepseek-v3",
+        "train":{"gpus":256,"layout":"pp16:3:2.ep16"},"generate":{"gpus":256,"layout":"tp32"},
+        "system":{"name":"h100-nvl8","nic":400}})",
+                                 "mine.json");
+    const auto draft = draft_from_json(json.value(), "mine.json").value();
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].rule, "unit-missing");
+    EXPECT_EQ(faults[0].where, "mine.json: /system/nic");
+    expect_mendable(draft);
+}
+
+TEST(Resolve, AppliesRatesToBothSystems) {
+    const auto scenario = resolved(deepseek({{"system.nic", "800Gbit/s"}, {"system.nvlink", "900GB/s"}}));
+    for (const auto* system : {&scenario.cluster.train_system(), &scenario.cluster.generate_system()}) {
+        EXPECT_DOUBLE_EQ(system->nic.value.bytes_per_second(), 100e9);  // 800 / 8.
+        EXPECT_DOUBLE_EQ(system->nic.low.bytes_per_second(), 100e9);
+        EXPECT_EQ(system->nic.source, "file.json: /system.nic");
+        EXPECT_DOUBLE_EQ(system->nvlink.value.bytes_per_second(), 900e9);
+    }
+}
+
+TEST(Resolve, RefusesFp8GenerationOfBf16WeightsByRule16) {
+    auto draft = deepseek();
+    draft.set("generate.dtype", {"fp8", DraftField::Kind::kText, Precedence::kFlag, "--generate-dtype"});
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].code, ErrorCode::kInfeasible);
+    EXPECT_EQ(faults[0].where, "--generate-dtype");
+    EXPECT_EQ(faults[0].message,
+              "generate.dtype: bf16 weights are not turned into fp8 on the way [nemo-rl rule 16]; both sides "
+              "must agree");
+    EXPECT_EQ(faults[0].nearest.value(), (Suggestion{"generate.dtype", "bf16", ""}));
+    expect_mendable(draft);
+}
+
+TEST(Resolve, RefusesFp8TrainingAsUnsupported) {
+    const auto draft = deepseek({{"dtype", "fp8"}, {"generate.dtype", "fp8"}});
+    const auto faults = faults_of(draft);
+    EXPECT_EQ(count_rule(faults, "train-dtype"), 1U);
+    EXPECT_EQ(faults[0].code, ErrorCode::kUnsupported);
+    expect_mendable(draft);
+}
+
+TEST(Resolve, OffersTheTrainersDtypeForGeneration) {
+    const auto draft = deepseek({{"dtype", "fp32"}, {"generate.dtype", "bf"}});
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].nearest.value().value, "fp32");
+    expect_mendable(draft);
+}
+
+TEST(Resolve, AsksForWhatIsMissing) {
+    for (const auto* name : {"model", "system", "train.gpus", "generate.gpus"}) {
+        auto draft = deepseek();
+        draft.erase(name);
+        const auto faults = faults_of(draft);
+        ASSERT_EQ(faults.size(), 1U) << name << "\n" << described(faults);
+        EXPECT_EQ(faults[0].rule, "missing-field");
+        EXPECT_EQ(faults[0].where, name);
+        EXPECT_EQ(faults[0].nearest.value().field, name);
+        expect_mendable(draft);
+    }
+}
+
+TEST(Resolve, OffersTheFewestGpusOnWhichALayoutMultipliesOut) {
+    struct Case {
+        const char* side;
+        const char* layout;
+        const char* gpus;
+    };
+    // Train: the least common multiple of tp·cp·dp and ep·etp, for each stage. Generate: that of tp·dp and
+    // ep.
+    for (const auto& [side, layout, gpus] : {Case{"train", "tp4.pp2.ep2.etp1", "8"},
+                                             Case{"train", "tp2.cp2.pp1.ep8", "8"},
+                                             Case{"train", "tp4.etp2.ep64", "128"},
+                                             Case{"train", "tp4.dp4.ep4", "16"},
+                                             Case{"generate", "tp4.dp2", "8"},
+                                             Case{"generate", "tp4.ep16", "16"},
+                                             Case{"generate", "tp4.pp2.ep4", "8"}}) {
+        auto draft = deepseek({{std::string{side} + ".layout", layout}});
+        draft.erase("train.pipeline.first");
+        draft.erase("train.pipeline.last");
+        draft.erase(std::string{side} + ".gpus");
+        const auto faults = faults_of(draft);
+        ASSERT_EQ(faults.size(), 1U) << layout << "\n" << described(faults);
+        EXPECT_EQ(faults[0].nearest.value().value, gpus) << layout;
+        expect_mendable(draft);
+    }
+}
+
+TEST(Resolve, TellsSeveralFaultsAtOnce) {
+    const auto draft = deepseek({{"model", "deepsek-v3"},
+                                 {"dtype", "bf15"},
+                                 {"generate.dtype", "fp8"},
+                                 {"train.engine", "fsdp"},
+                                 {"engine.name", "nemo"},
+                                 {"engine.coverage", "al"},
+                                 {"engine.rules", "x"},
+                                 {"engine.options.NRL_REFIT_NUM_STREAMS", "none"},
+                                 {"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "2"},
+                                 {"train.gpus", "none"},
+                                 {"train.layout", "tp3.pp16.ep16"},
+                                 {"generate.layout", "tp4:4"},
+                                 {"generate.gpus", "0"},
+                                 {"system", "h100"},
+                                 {"system.nic", "400"},
+                                 {"system.nvlink", "900gb/s"},
+                                 {"placement.gpus_used_per_domain", "1000"},
+                                 {"placement.generation_starts_new_domain", "perhaps"}});
+    const auto faults = faults_of(draft);
+    for (const auto& [rule, count] : std::vector<std::pair<std::string, std::size_t>>{{"unknown-model", 1},
+                                                                                      {"unknown-dtype", 1},
+                                                                                      {"dtype-pair", 1},
+                                                                                      {"unknown-value", 2},
+                                                                                      {"unknown-rules", 1},
+                                                                                      {"unknown-engine", 1},
+                                                                                      {"unknown-coverage", 1},
+                                                                                      {"unknown-system", 1},
+                                                                                      {"unit-missing", 1},
+                                                                                      {"unit-case", 1},
+                                                                                      {"number-range", 5},
+                                                                                      {"layout-syntax", 1},
+                                                                                      {"heads", 1}}) {
+        EXPECT_EQ(count_rule(faults, rule), count) << rule << " in\n" << described(faults);
+    }
+    expect_mendable(draft);
+}
+
+TEST(Resolve, GivesEachFaultTheOriginOfItsField) {
+    auto draft = deepseek({{"engine.coverage", "none"}});
+    draft.set("train.layout", {"tp3.pp16.ep16", DraftField::Kind::kText, Precedence::kFlag, "--train"});
+    const auto faults = faults_of(draft);
+    EXPECT_EQ(faults.back().where, "file.json: /engine.coverage");
+    EXPECT_EQ(faults.front().where, "--train");
+}
+
+TEST(ResolveLayout, LetsAFlagOverrideAFile) {
+    auto draft = deepseek();
+    set_all(draft, {{"train.layout", "tp8.pp4.ep8"}}, Precedence::kFlag);
+    set_all(draft, {{"train.layout", "tp2"}}, Precedence::kEnvironment);
+    const auto scenario = resolved(draft);
+    EXPECT_EQ(scenario.train.tp, 8U);
+    EXPECT_EQ(scenario.train.gpus, 256U);
+}
+
+TEST(ResolveLayout, LeavesOutPipelineEndsThatALaterLayoutMadeImpossible) {
+    // 61 layers less 3 + 2 do not divide over the other two of four stages, but over the other 14 of 16 (4
+    // each) and 6 of 8 they do not either: 56 / 6.
+    auto draft = deepseek();
+    set_all(draft, {{"train.layout", "pp8.ep16"}}, Precedence::kFlag);
+    EXPECT_EQ(resolved(draft).train.stage_layers, (std::vector<std::uint32_t>{7, 7, 8, 8, 8, 8, 8, 7}));
+    // Of the same file they stay, and are refused.
+    EXPECT_EQ(count_rule(faults_of(deepseek({{"train.layout", "pp8.ep16"}})), "pipeline-split"), 1U);
+}
+
+TEST(ResolveLayout, KeepsPipelineEndsThatStillFit) {
+    // 56 layers over two stages.
+    auto draft = deepseek();
+    set_all(draft, {{"train.layout", "pp4.ep16"}}, Precedence::kFlag);
+    EXPECT_EQ(resolved(draft).train.stage_layers, (std::vector<std::uint32_t>{3, 28, 28, 2}));
+}
+
+TEST(ResolveLayout, PrefersEndsWithinTheLayout) {
+    EXPECT_EQ(resolved(deepseek({{"train.layout", "pp4:15:16.ep16"}})).train.stage_layers,
+              (std::vector<std::uint32_t>{15, 15, 15, 16}));
+}
+
+TEST(ResolveLayout, ReadsTheGpuCountBehindAnAt) {
+    auto draft = deepseek({{"generate.layout", "tp32@512"}});
+    draft.erase("generate.gpus");
+    EXPECT_EQ(resolved(draft).generate.dp, 16U);
+    // A file's count gives way to a flag's layout, and the other way round.
+    draft = deepseek();
+    set_all(draft, {{"generate.layout", "tp32@512"}}, Precedence::kFlag);
+    EXPECT_EQ(resolved(draft).generate.gpus, 512U);
+    draft = deepseek({{"generate.layout", "tp32@512"}});
+    set_all(draft, {{"generate.gpus", "64"}}, Precedence::kFlag);
+    EXPECT_EQ(resolved(draft).generate.gpus, 64U);
+    // Both may say the same.
+    EXPECT_EQ(resolved(deepseek({{"generate.layout", "tp32@256"}})).generate.gpus, 256U);
+}
+
+TEST(ResolveLayout, RefusesTwoGpuCountsFromOnePlace) {
+    const auto draft = deepseek({{"generate.layout", "tp32@512"}});
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].rule, "gpus-twice");
+    EXPECT_EQ(faults[0].message, "generate.gpus is 256, but the layout says @512");
+    EXPECT_EQ(faults[0].nearest.value(), (Suggestion{"generate.gpus", "512", ""}));
+    expect_mendable(draft);
+}
+
+TEST(ResolveLayout, SuggestsLayoutsWithTheGpuCountThatTheyHad) {
+    auto draft = deepseek({{"train.layout", "tp3.pp16:3:2.ep16@256"}, {"generate.layout", "tp24@256"}});
+    for (const auto* name : {"train.gpus", "generate.gpus", "train.pipeline.first", "train.pipeline.last"}) {
+        draft.erase(name);
+    }
+    EXPECT_EQ(faults_of(draft).front().nearest.value().value, "tp4.pp16:3:2.ep16@256");
+    expect_mendable(draft);
+    // A count that is overridden is not taken up again.
+    set_all(draft, {{"train.gpus", "512"}}, Precedence::kFlag);
+    EXPECT_EQ(faults_of(draft).front().nearest.value().value, "tp4.pp16:3:2.ep16");
+    expect_mendable(draft);
+}
+
+TEST(ResolveLayout, KeepsTheGpuCountBehindALayoutThatCannotBeRead) {
+    auto draft = deepseek({{"generate.layout", "tpp32@512"}});
+    draft.erase("generate.gpus");
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].nearest.value().value, "tp1@512");
+    expect_mendable(draft);
+}
+
+TEST(ResolveLayout, MendsPipelinesThatFlagsMadeImpossible) {
+    auto draft = deepseek();
+    set_all(draft,
+            {{"train.layout", "tp3.pp16.ep16"}, {"train.pipeline.first", "4"}, {"train.pipeline.last", "x"}},
+            Precedence::kFlag);
+    expect_mendable(draft);
+}
+
+TEST(ResolveSystem, LetsTheSidesDiffer) {
+    auto draft = deepseek({{"system.train", "gb200-nvl72"}});
+    auto scenario = resolved(draft);
+    EXPECT_EQ(scenario.cluster.train_system().name, "gb200-nvl72");
+    EXPECT_EQ(scenario.cluster.generate_system().name, "h100-nvl8");
+    EXPECT_EQ(scenario.cluster.placement(), (Placement{64, 8, true}));
+    draft = deepseek({{"system.generate", "gb200-nvl72"}});
+    EXPECT_EQ(resolved(draft).cluster.generate_system().name, "gb200-nvl72");
+    // Without one for both.
+    draft.erase("system");
+    set_all(draft, {{"system.train", "h200-nvl8"}}, Precedence::kFile);
+    scenario = resolved(draft);
+    EXPECT_EQ(scenario.cluster.train_system().name, "h200-nvl8");
+    EXPECT_EQ(scenario.cluster.generate_system().name, "gb200-nvl72");
+}
+
+TEST(ResolveSystem, LetsAFlagForBothSidesOutrankAFilesWordOnOne) {
+    auto draft = deepseek({{"system.train", "gb200-nvl72"}});
+    set_all(draft, {{"system", "h200-nvl8"}}, Precedence::kFlag);
+    const auto scenario = resolved(draft);
+    EXPECT_EQ(scenario.cluster.train_system().name, "h200-nvl8");
+    EXPECT_EQ(scenario.cluster.generate_system().name, "h200-nvl8");
+}
+
+TEST(ResolveSystem, AsksForTheSideThatIsMissing) {
+    for (const auto& [given, missing] :
+         {std::pair{"system.train", "system.generate"}, std::pair{"system.generate", "system.train"}}) {
+        auto draft = deepseek({{given, "gb200-nvl72"}});
+        draft.erase("system");
+        const auto faults = faults_of(draft);
+        ASSERT_EQ(faults.size(), 1U) << described(faults);
+        EXPECT_EQ(faults[0].nearest.value().field, missing);
+        draft.apply(*faults[0].nearest);
+        const auto scenario = resolved(draft);
+        EXPECT_NE(scenario.cluster.train_system(), scenario.cluster.generate_system());
+    }
+}
+
+TEST(ResolveSystem, TellsAFaultOfBothSidesOnce) {
+    EXPECT_EQ(faults_of(deepseek({{"system", "h100"}})).size(), 1U);
+    EXPECT_EQ(faults_of(deepseek({{"system.train", "h100"}, {"system.generate", "h200"}})).size(), 2U);
+}
+
+TEST(ResolveSystem, LimitsThePlacementToTheSmallerDomain) {
+    const auto draft = deepseek({{"system.train", "gb200-nvl72"}, {"placement.gpus_used_per_domain", "64"}});
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].nearest.value().value, "8");
+    expect_mendable(draft);
+}
+
+TEST(Resolve, OffersOnlyWhatMendsRandomDrafts) {
+    // Each field is whole, wrong in some way, or missing.
+    const std::vector<std::pair<std::string, std::vector<std::string>>> wrong{
+        {"model", {"deepseek", "kimi-k2", "qwen3-30b-a3b", "teaching-matrix", "?"}},
+        {"dtype", {"fp8", "float99", "fp32", ""}},
+        {"generate.dtype", {"fp8", "x", "fp16"}},
+        {"train.layout",
+         {"tp3", "tp4.pp8.ep16@64", "ep7.pp5", "tpp", "tp2@", "pp16:3:3.ep16", "tp999", "cp3.dp5", ""}},
+        {"train.gpus", {"0", "-1", "7", "nan", "100", "1e3"}},
+        {"train.pipeline.first", {"0", "61", "5", "first"}},
+        {"train.pipeline.last", {"0", "62", "1", "-3"}},
+        {"generate.layout", {"tp3", "tp24.ep5", "tp8.pp3.ep2@48", "tp4:2", "tp2.cp2", "pp100", "tp8.dp3"}},
+        {"generate.gpus", {"0", "24", "9999999", "x"}},
+        {"system", {"h100", "gb200-nvl72", ""}},
+        {"system.train", {"b200", "gb300-nvl72"}},
+        {"system.nic", {"400", "0GB/s", "400gb/s", "-1GB/s", "nan"}},
+        {"engine.name", {"nemo", "verl"}},
+        {"engine.coverage", {"most", "names"}},
+        {"engine.options.NRL_REFIT_NUM_BUFFERS", {"0", "many"}},
+        {"placement.gpus_used_per_domain", {"0", "73", "all"}}};
+    std::mt19937 random{99};
+    const auto below = [&](std::size_t count) {
+        return std::uniform_int_distribution<std::size_t>{0, count - 1}(random);
+    };
+    int refused = 0;
+    for (int round = 0; round < 40; ++round) {
+        auto draft = deepseek();
+        for (const auto& [name, texts] : wrong) {
+            const auto choice = below(8);
+            if (choice == 0) {
+                draft.erase(name);
+            } else if (choice <= 2) {
+                const auto precedence = below(3) == 0 ? Precedence::kFlag : Precedence::kFile;
+                set_all(draft, {{name, texts[below(texts.size())]}}, precedence);
+            }
+        }
+        if (!faults_of(draft).empty()) {
+            ++refused;
+            std::string trace;
+            for (const auto& [name, field] : draft.fields()) {
+                trace +=
+                    name + " = " + field.text + (field.precedence == Precedence::kFlag ? " (flag)\n" : "\n");
+            }
+            SCOPED_TRACE(trace);
+            expect_mendable(draft);
+            if (HasFailure()) {
+                return;
+            }
+        }
+    }
+    EXPECT_GT(refused, 25);
+}
+
+}  // namespace
+}  // namespace refit::io
