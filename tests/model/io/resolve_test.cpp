@@ -416,6 +416,18 @@ TEST(Resolve, OffersTheFewestGpusOnWhichALayoutMultipliesOut) {
     }
 }
 
+TEST(Resolve, OffersGpusThatBothDenseAndExpertRanksDivide) {
+    // Kimi-K2 has 64 heads and 384 experts: tp4 and ep6 need 12 GPUs, neither 4 nor 6.
+    auto draft = deepseek({{"model", "kimi-k2"}, {"train.layout", "tp4.ep6"}});
+    for (const auto* name : {"train.gpus", "train.pipeline.first", "train.pipeline.last"}) {
+        draft.erase(name);
+    }
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].nearest.value().value, "12");
+    expect_mendable(draft);
+}
+
 TEST(Resolve, TellsSeveralFaultsAtOnce) {
     const auto draft = deepseek({{"model", "deepsek-v3"},
                                  {"dtype", "bf15"},
