@@ -306,7 +306,7 @@ private:
         Faults told_already;
         const auto rate = take(parse_bandwidth(field->text), side == "system.generate" ? told_already : faults_, name);
         if (rate && figure != nullptr) {
-            *figure = {*rate, *rate, *rate, field->origin};
+            *figure = {*rate, *rate, *rate, field->origin, "assumed"};
         }
     }
 
