@@ -28,8 +28,11 @@ std::string text_of(const fs::path& file) {
 }
 
 TEST(Help, FitsAboutOneScreen) {
-    for (const std::vector<std::string>& arguments :
-         {std::vector<std::string>{"--help"}, {"compare", "--help"}, {"explain", "--help"}}) {
+    for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
+                                                      {"compare", "--help"},
+                                                      {"explain", "--help"},
+                                                      {"check", "--help"},
+                                                      {"show", "--help"}}) {
         const auto outcome = run_refit(arguments);
         EXPECT_EQ(outcome.code, 0);
         EXPECT_EQ(outcome.err, "");
@@ -187,6 +190,47 @@ TEST_F(Files, WithoutAnEndingNeedADot) {
     EXPECT_EQ(outcome.code, 3);
     EXPECT_NE(outcome.err.find("./mine"), std::string::npos) << outcome.err;
     EXPECT_EQ(run_refit({"compare", "./mine"}, here()).code, 0);
+}
+
+// Each breaks one value of a shipped file; all are refused with the file and the field.
+TEST_F(Files, OfSystemsAndEnginesAreRefusedForBadValues) {
+    const auto shipped = [](const char* name) {
+        return nlohmann::json::parse(text_of(fs::path{REFIT_DATA_DIR} / name));
+    };
+    struct Mistake {
+        const char* flag;
+        const char* pointer;
+        nlohmann::json value;
+    };
+    const std::vector<Mistake> mistakes{{"--system", "/nic", 400},
+                                        {"--system", "/nic/source", 5},
+                                        {"--system", "/nic/unit", "gb/s"},
+                                        {"--system", "/nic/kind", "guess"},
+                                        {"--system", "/nvlink/low", 500},
+                                        {"--system", "/gpus_per_node", 0},
+                                        {"--system", "/architecture", "volta"},
+                                        {"--engine", "/constants/nic_efficiency/low", 0},
+                                        {"--engine", "/constants/call_cost/identified_by", {1}},
+                                        {"--engine", "/constants/call_cost/value", nullptr},
+                                        {"--engine", "/options/NRL_REFIT_NUM_STREAMS/value", -1},
+                                        {"--engine", "/options/NRL_REFIT_NUM_BUFFERS/value", 1e30}};
+    for (const auto& [flag, pointer, value] : mistakes) {
+        const std::string pointed{pointer};
+        auto json =
+            shipped(std::string{flag} == "--system" ? "systems/h100-nvl8.json" : "engines/nemo-rl.json");
+        json.at(nlohmann::json::json_pointer{pointed}) = value;
+        static_cast<void>(write("own.json", json.dump()));
+        const auto outcome = run_refit({"compare", "qwen3-235b-h100", flag, "own.json"}, here());
+        EXPECT_EQ(outcome.code, 3) << pointed << "\n" << outcome.err;
+        const auto depth = pointed.starts_with("/constants") || pointed.starts_with("/options") ? 2 : 1;
+        std::size_t end = 0;
+        for (int i = 0; i < depth; ++i) {
+            end = pointed.find('/', end + 1);
+        }
+        EXPECT_NE(outcome.err.find("own.json: " + pointed.substr(0, end)), std::string::npos)
+            << pointed << "\n"
+            << outcome.err;
+    }
 }
 
 TEST_F(Files, AreWrittenWhole) {
