@@ -310,7 +310,7 @@ private:
 
     template <class T, class Get>
     void assume(const std::string& name, const Figure<T>& figure, const char* unit, Get get) {
-        report_.assumptions.push_back({name, get(figure.value), unit, get(figure.low), get(figure.high), figure.source, "vendor", {}});
+        report_.assumptions.push_back({name, get(figure.value), unit, get(figure.low), get(figure.high), figure.source, figure.kind, {}});
     }
 
     void assume_system(const std::string& side, const System& system) {

@@ -15,6 +15,7 @@ struct Figure {
     T low;   ///< Range: low <= value <= high.
     T high;
     std::string source;
+    std::string kind = "assumed";  ///< "measured", "vendor", "inferred" or "assumed".
     bool operator==(const Figure&) const = default;
 };
 

@@ -28,16 +28,16 @@ constexpr std::array kUnits{UnitFactor{"1", 1.0},
                             UnitFactor{"ns", 1e-9},
                             UnitFactor{"ms/GB", 1e-12}};
 
-/// A text member, or nothing where it is absent or no text.
-std::string text_or_nothing(const Json& entry, const char* part) {
-    const auto found = entry.find(part);
-    return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
 std::string shortest(double value) {
     std::array<char, 32> buffer{};
     const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
     return {buffer.data(), end};
+}
+
+/// A text in the object, or none where it is missing or of another kind.
+std::string text_part(const Json& object, const char* part) {
+    const auto found = object.find(part);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ std::optional<std::string> FigureReader::unit(const Json& entry, const char* key
 
 template <class T, class Parse>
 Figure<T> FigureReader::figure(const char* key, Parse parse, T fallback) {
-    Figure<T> result{fallback, fallback, fallback, {}};
+    Figure<T> result{fallback, fallback, fallback, {}, "assumed"};
     const auto* object = entry(key);
     const auto unit_text = object == nullptr ? std::nullopt : unit(*object, key);
     if (!unit_text) {
@@ -112,7 +112,13 @@ Figure<T> FigureReader::figure(const char* key, Parse parse, T fallback) {
     if (result.low > result.value || result.value > result.high) {
         refuse(key, "field-range", std::string{"'"} + key + "' must have low <= value <= high");
     }
-    result.source = text_or_nothing(*object, "source");
+    result.source = text_part(*object, "source");
+    const std::vector<std::string> kinds{"measured", "vendor", "inferred", "assumed"};
+    const auto kind = object->contains("kind") ? text_part(*object, "kind") : result.kind;
+    if (std::ranges::find(kinds, kind) == kinds.end()) {
+        refuse(key, "unknown-kind", std::string{"'"} + key + ".kind' must be one of " + join_names(kinds));
+    }
+    result.kind = kind;
     return result;
 }
 
@@ -142,17 +148,35 @@ Constant FigureReader::constant(const char* key) {
     if (result.low < 0.0 || result.low > result.value || result.value > result.high) {
         refuse(key, "field-range", std::string{"'"} + key + "' must have 0 <= low <= value <= high");
     }
-    result.source = text_or_nothing(*object, "source");
-    result.kind = text_or_nothing(*object, "kind");
+    result.source = text_part(*object, "source");
+    result.kind = text_part(*object, "kind");
     const auto ids = object->find("identified_by");
-    const bool has_ids = ids != object->end() && ids->is_array() &&
-                         std::ranges::all_of(*ids, [](const Json& id) { return id.is_string(); });
-    if (has_ids) {
+    if (ids != object->end() && ids->is_array() && std::ranges::all_of(*ids, [](const Json& id) { return id.is_string(); })) {
         result.identified_by = ids->get<std::vector<std::string>>();
     } else {
         refuse(key, "identified-by-missing", std::string{"'"} + key + "' does not say which records identify it");
     }
     return result;
+}
+
+Constant FigureReader::efficiency(const char* key) {
+    const auto known = faults_.size();
+    auto result = constant(key);
+    if (faults_.size() == known && (!(result.low > 0.0) || result.high > 1.0)) {
+        refuse(key, "field-range", std::string{"'"} + key + "' must have 0 < low <= value <= high <= 1");
+    }
+    return result;
+}
+
+double FigureReader::option(const char* key, double least, double most) {
+    const auto* object = has(key) ? &object_.at(key) : nullptr;
+    const auto value = object != nullptr && object->is_object() ? number(*object, key, "value") : std::nullopt;
+    if (object == nullptr || !object->is_object()) {
+        refuse(key, "missing-field", std::string{"'"} + key + "' must have a numeric value");
+    } else if (value && !(*value >= least && *value <= most)) {
+        refuse(key, "field-range", std::string{"'"} + key + ".value' must lie from " + shortest(least) + " to " + shortest(most));
+    }
+    return value ? std::clamp(*value, least, most) : least;
 }
 
 std::string FigureReader::text(const char* key) {

@@ -17,8 +17,9 @@ namespace refit::io {
 /// collects all faults with file and field.
 class FigureReader {
 public:
-    FigureReader(const nlohmann::json& object, std::string origin, Faults& faults)
-        : object_{object}, origin_{std::move(origin)}, faults_{faults} {}
+    /// `pointer` leads to the object within the file: "/constants", or nothing for the whole.
+    FigureReader(const nlohmann::json& object, std::string origin, Faults& faults, std::string pointer = {})
+        : object_{object}, origin_{std::move(origin)}, pointer_{std::move(pointer)}, faults_{faults} {}
 
     [[nodiscard]] Figure<Bandwidth> bandwidth(const char* key) {
         return figure<Bandwidth>(key, parse_bandwidth, Bandwidth::bytes_per_second(1.0));
@@ -26,13 +27,17 @@ public:
     [[nodiscard]] Figure<Bytes> bytes(const char* key) { return figure<Bytes>(key, parse_bytes, Bytes{1U}); }
     /// A constant in its base unit.
     [[nodiscard]] Constant constant(const char* key);
+    /// A constant above 0 and at most 1: the part of a rate that is reached.
+    [[nodiscard]] Constant efficiency(const char* key);
+    /// The value of an entry without a range of its own.
+    [[nodiscard]] double option(const char* key, double least, double most);
     [[nodiscard]] std::string text(const char* key);
     /// A whole number in [1, 2^20].
     [[nodiscard]] std::uint32_t count(const char* key);
     [[nodiscard]] bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
 
     void refuse(const char* key, const char* rule, const std::string& message) {
-        faults_.push_back({ErrorCode::kInvalidInput, rule, message, origin_ + ": /" + key});
+        faults_.push_back({ErrorCode::kInvalidInput, rule, message, origin_ + ": " + pointer_ + "/" + key});
     }
 
 private:
@@ -45,6 +50,7 @@ private:
 
     const nlohmann::json& object_;
     std::string origin_;
+    std::string pointer_;
     Faults& faults_;
 };
 

@@ -74,9 +74,9 @@ System system_from(const Json& json, const std::string& origin, Faults& faults) 
 }
 
 EngineConstants constants_from(const Json& json, const std::string& origin, Faults& faults) {
-    FigureReader reader{json, origin + ": /constants", faults};
-    return {.nic_efficiency = reader.constant("nic_efficiency"),
-            .nvlink_efficiency = reader.constant("nvlink_efficiency"),
+    FigureReader reader{json, origin, faults, "/constants"};
+    return {.nic_efficiency = reader.efficiency("nic_efficiency"),
+            .nvlink_efficiency = reader.efficiency("nvlink_efficiency"),
             .call_cost = reader.constant("call_cost"),
             .tensor_cost = reader.constant("tensor_cost"),
             .tensor_cost_per_expert = reader.constant("tensor_cost_per_expert"),
@@ -85,21 +85,10 @@ EngineConstants constants_from(const Json& json, const std::string& origin, Faul
             .bulk_parameter_cost = reader.constant("bulk_parameter_cost"),
             .bulk_parameter_cost_floor = reader.constant("bulk_parameter_cost_floor"),
             .finalize_per_expert = reader.constant("finalize_per_expert"),
-            .finalize_slow_allgather_factor = reader.constant("finalize_slow_allgather_factor"),
+            .finalize_slow_allgather_factor = reader.efficiency("finalize_slow_allgather_factor"),
             .finalize_per_local_byte = reader.constant("finalize_per_local_byte"),
             .nic_sharing = reader.constant("nic_sharing"),
             .model_error = reader.constant("model_error")};
-}
-
-/// The value of an option in [low, high], or `low` and a fault.
-double option_value(const Json& options, const char* key, double low, double high, FigureReader& reader) {
-    const auto entry = options.is_object() ? options.find(key) : options.end();
-    const auto value = entry != options.end() && entry->is_object() ? entry->value("value", Json{}) : Json{};
-    if (!value.is_number() || !(value.get<double>() >= low) || !(value.get<double>() <= high)) {
-        reader.refuse(key, "missing-field", std::string{"'"} + key + "' must have a numeric value in its range");
-        return low;
-    }
-    return value.get<double>();
 }
 
 std::string text_of(const Json& record, const char* key) {
@@ -227,10 +216,10 @@ Result<Engine> Library::engine(const std::string& name) const {
     engine.version = reader.text("version");
     engine.constants = constants_from(json->value("constants", Json::object()), file->string(), faults);
     const auto options = json->value("options", Json::object());
-    FigureReader option_reader{options, file->string() + ": /options", faults};
-    engine.options.streams = static_cast<std::uint32_t>(option_value(options, "NRL_REFIT_NUM_STREAMS", 1.0, 64.0, option_reader));
-    engine.options.buffers = static_cast<std::uint32_t>(option_value(options, "NRL_REFIT_NUM_BUFFERS", 1.0, 64.0, option_reader));
-    engine.options.buffer_memory_ratio = option_value(options, "NRL_REFIT_BUFFER_MEMORY_RATIO", 0.0, 1.0, option_reader);
+    FigureReader option_reader{options, file->string(), faults, "/options"};
+    engine.options.streams = static_cast<std::uint32_t>(option_reader.option("NRL_REFIT_NUM_STREAMS", 1.0, 64.0));
+    engine.options.buffers = static_cast<std::uint32_t>(option_reader.option("NRL_REFIT_NUM_BUFFERS", 1.0, 64.0));
+    engine.options.buffer_memory_ratio = option_reader.option("NRL_REFIT_BUFFER_MEMORY_RATIO", 0.0001, 0.5);
     engine.pack_cap = option_reader.bytes("pack_cap").value;
     if (!faults.empty()) {
         return fail(std::move(faults));

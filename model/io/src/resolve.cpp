@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -243,8 +244,9 @@ private:
             }
         }
         const auto precedence = draft_.find("published")->precedence;
-        const bool is_changed = std::ranges::any_of(draft_.fields(), [&](const auto& field) {
-            return field.first != "name" && field.first != "note" && field.second.is_change && field.second.precedence > precedence;
+        const bool is_changed = std::ranges::any_of(draft_.fields(), [&](const auto& entry) {
+            const auto& [name, field] = entry;
+            return name != "name" && name != "note" && field.precedence > precedence && field.overridden != field.text;
         });
         return is_changed ? std::vector<std::string>{} : ids;
     }
@@ -337,7 +339,7 @@ private:
     std::optional<Figure<Bandwidth>> read_rate(const std::string& name) {
         const auto* field = draft_.find(name);
         const auto rate = field == nullptr ? std::nullopt : take(parse_bandwidth(field->text), faults_, name);
-        return rate ? std::optional{Figure<Bandwidth>{*rate, *rate, *rate, field->origin}} : std::nullopt;
+        return rate ? std::optional{Figure<Bandwidth>{*rate, *rate, *rate, field->origin, "assumed"}} : std::nullopt;
     }
 
     /// Those of trainers and generators.
@@ -438,6 +440,43 @@ private:
         return nearest;
     }
 
+    /// A suggested layout with the layers of its first and last stage, where flags give these and would spoil it.
+    void spell_split(Suggestion& suggestion, const Inventory& model) const {
+        const bool has_flags = std::ranges::any_of(std::array{"train.pipeline.first", "train.pipeline.last"}, [&](const char* name) {
+            const auto* field = draft_.find(name);
+            return field != nullptr && field->precedence == Precedence::kFlag;
+        });
+        const auto text = parse_layout(suggestion.value);
+        if (!has_flags || suggestion.field != "train.layout" || !text || text->first_stage_layers) {
+            return;
+        }
+        const auto axis = "pp" + std::to_string(text->pp.value_or(1));
+        const auto at = ("." + suggestion.value + ".").find("." + axis + ".");
+        const auto split = at == std::string::npos ? std::nullopt : most_even_split(*text, model.layers());
+        if (split) {
+            suggestion.value.insert(at + axis.size(), ":" + std::to_string(split->first) + ":" + std::to_string(split->second));
+        }
+    }
+
+    /// Layers of the first and last stage next to those of the others.
+    [[nodiscard]] static std::optional<std::pair<std::uint32_t, std::uint32_t>> most_even_split(LayoutText text, std::uint32_t layers) {
+        const auto mean = layers / text.pp.value_or(1);
+        std::optional<std::pair<std::uint32_t, std::uint32_t>> best;
+        auto least = std::numeric_limits<std::uint32_t>::max();
+        for (std::uint32_t first = 1; first < layers; ++first) {
+            for (std::uint32_t last = 1; first + last < layers; ++last) {
+                text.first_stage_layers = first;
+                text.last_stage_layers = last;
+                const auto distance = std::max(first, mean) - std::min(first, mean) + std::max(last, mean) - std::min(last, mean);
+                if (distance < least && split_layers(layers, text)) {
+                    least = distance;
+                    best = {first, last};
+                }
+            }
+        }
+        return best;
+    }
+
     /// First and last stage from their own fields, unless the layout has them. Where a later layout made them
     /// impossible, they are left out; the split is always printed.
     void add_pipeline(LayoutText& layout, const Inventory& model) {
@@ -492,7 +531,13 @@ private:
             return std::nullopt;
         }
         add_pipeline(*layout, *model);
-        return take_layout(make_train_layout(*layout, gpus, *model), *layout, gpus, "train.layout");
+        auto made = make_train_layout(*layout, gpus, *model);
+        for (std::size_t i = 0; !made && i < made.error().size(); ++i) {
+            if (auto& nearest = made.error()[i].nearest) {
+                spell_split(*nearest, *model);
+            }
+        }
+        return take_layout(std::move(made), *layout, gpus, "train.layout");
     }
 
     std::optional<GenerateLayout> read_generate(const std::optional<Inventory>& model) {

@@ -161,8 +161,9 @@ void ScenarioDraft::set(const std::string& name, DraftField field) {
     if (found == fields_.end()) {
         fields_.emplace(name, std::move(field));
     } else if (found->second.precedence <= field.precedence) {
-        field.is_change = field.text != found->second.text || (found->second.is_change && found->second.precedence > Precedence::kFile);
-        found->second = std::move(field);
+        auto& old = found->second;
+        field.overridden = old.precedence > Precedence::kFile ? std::move(old.overridden) : std::move(old.text);
+        old = std::move(field);
     }
 }
 

@@ -25,7 +25,7 @@ struct DraftField {
     Kind kind = Kind::kText;
     Precedence precedence = Precedence::kDefault;
     std::string origin;  ///< "deepseek-v3-h100.json: /train/layout", "--train", "REFIT_SYSTEM".
-    bool is_change = true;  ///< It says something else than the field that it overrode, or overrode none.
+    std::optional<std::string> overridden = std::nullopt;  ///< What the scenario file says instead.
     bool operator==(const DraftField&) const = default;
 };
 

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Validates shipped files, or the reports that the program prints, against a JSON Schema of data/schema.
+
+usage: validate.py SCHEMA FOLDER
+       validate.py SCHEMA FOLDER-OF-SCENARIOS PROGRAM
+
+Also tries the schema itself: without a required key, with a key more, and with a newer major version nothing may pass.
+Exits with 77 where the module jsonschema is missing, which ctest counts as skipped.
+"""
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: install the Debian package python3-jsonschema")
+    sys.exit(77)
+
+# Reports that the plain scenarios do not give: a refused method, one method alone, no scenario file at all.
+OTHER_REPORTS = (
+    ["deepseek-v3-h100", "--generate", "tp16.pp2"],
+    ["deepseek-v3-h100", "--generate", "tp16.pp2", "--method", "reshard"],
+    ["kimi-k3-h100", "--method", "striped"],
+    ["--model", "qwen3-30b-a3b", "--train", "pp2.ep8@32", "--generate", "tp2@16", "--system", "gb300-nvl72"],
+    ["qwen3-235b-h100", "--step-time", "1s", "--set", "system.nic=800Gbit/s"],
+)
+
+
+def reject_constant(name):
+    raise ValueError(f"{name} is no JSON")
+
+
+def report(program, arguments):
+    """What the program prints as JSON; it answers or says that every method is refused."""
+    command = [program, "compare", *arguments, "-o", "json"]
+    run = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.environ["PATH"]}, check=False)
+    if run.returncode not in (0, 4) or run.stderr:
+        raise RuntimeError(f"{' '.join(arguments)}: exit {run.returncode}\n{run.stderr}")
+    return json.loads(run.stdout, parse_constant=reject_constant)
+
+
+def documents(folder, program):
+    """Pairs of a name and a parsed document."""
+    files = sorted(pathlib.Path(folder).glob("*.json"))
+    if program is None:
+        for file in files:
+            yield file.name, json.loads(file.read_text(encoding="utf-8"), parse_constant=reject_constant)
+        return
+    for words in [[file.stem] for file in files] + list(OTHER_REPORTS):
+        yield " ".join(words), report(program, words)
+
+
+def spoilt(schema, document):
+    """Variants of a valid document that must not pass, each with its name."""
+    for key in schema["required"]:
+        variant = copy.copy(document)
+        del variant[key]
+        yield f"without {key}", variant
+    yield "with a key more", {**document, "unheard_of": 1}
+    yield "of a newer major version", {**document, "schema_version": "2.0"}
+    yield "of another schema", {**document, "schema": "refit.other"}
+
+
+def main():
+    schema = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    count = 0
+    failures = 0
+    for name, document in documents(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None):
+        count += 1
+        for error in validator.iter_errors(document):
+            failures += 1
+            print(f"{name}: /{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}")
+        for what, variant in spoilt(schema, document):
+            if validator.is_valid(variant):
+                failures += 1
+                print(f"{name} {what} passes, but must not")
+    print(f"{count} documents, {failures} failures")
+    sys.exit(0 if count > 0 and failures == 0 else 1)
+
+
+main()
