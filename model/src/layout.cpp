@@ -134,11 +134,8 @@ Result<std::vector<std::uint32_t>> split_layers(std::uint32_t layers, const Layo
     }
     std::vector<std::uint32_t> split(stages, layers / stages);
     if (!first && !last) {
-        // The most even split gives the remainder to the stages before the last, so that neither the
-        // embedding's nor the head's stage is the longest.
-        const auto remainder = layers % stages;
-        for (std::uint32_t i = 0; i < remainder; ++i) {
-            ++split[stages - 1 - remainder + i];
+        for (std::uint32_t i = 0; i < layers % stages; ++i) {
+            ++split[i];
         }
         return split;
     }
@@ -157,6 +154,16 @@ Result<std::vector<std::uint32_t>> split_layers(std::uint32_t layers, const Layo
     split.front() = first.value_or(split.front());
     split.back() = last.value_or(split.back());
     return split;
+}
+
+std::vector<std::uint32_t> stage_of_layers(const TrainLayout& layout) {
+    std::vector<std::uint32_t> stages;
+    for (std::uint32_t chunk = 0; chunk < layout.virtual_stages; ++chunk) {
+        for (std::uint32_t stage = 0; stage < layout.stage_layers.size(); ++stage) {
+            stages.insert(stages.end(), layout.stage_layers[stage] / layout.virtual_stages, stage);
+        }
+    }
+    return stages;
 }
 
 std::string describe_split(const std::vector<std::uint32_t>& stage_layers) {

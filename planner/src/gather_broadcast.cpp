@@ -99,7 +99,7 @@ private:
     static std::uint64_t layers_from(const WorkloadClass& entry, std::uint32_t stage) {
         std::uint64_t layers = 0;
         for (const auto& slice : entry.slices) {
-            layers += slice.train_stage == stage ? slice.layers : 0;
+            layers += slice.train_stage == stage && !slice.is_copy ? slice.layers : 0;
         }
         return layers;
     }

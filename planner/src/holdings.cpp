@@ -52,7 +52,8 @@ Holding holding_from(const WorkloadClass& entry, const Shard* shard, std::uint64
 std::uint64_t layers_of(const WorkloadClass& entry, bool is_trainer, std::uint32_t stage) {
     std::uint64_t layers = 0;
     for (const auto& slice : entry.slices) {
-        layers += (is_trainer ? slice.train_stage : slice.generate_stage) == stage ? slice.layers : 0;
+        const bool is_here = is_trainer ? slice.train_stage == stage && !slice.is_copy : slice.generate_stage == stage;
+        layers += is_here ? slice.layers : 0;
     }
     return layers;
 }

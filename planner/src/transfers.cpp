@@ -10,10 +10,11 @@
 namespace refit {
 namespace {
 
-/// Deals out the holders of each source shard in turn.
+/// Deals out the holders of each source shard in turn, beginning with holder `first`.
 class HolderTurns {
 public:
-    explicit HolderTurns(const Distribution& source) : source_{source}, next_(source.shards().size(), 0) {}
+    explicit HolderTurns(const Distribution& source, std::size_t first = 0)
+        : source_{source}, next_(source.shards().size(), first) {}
 
     [[nodiscard]] std::uint32_t take(std::uint32_t shard) {
         const auto& members = source_.shards()[shard].members;
@@ -32,9 +33,9 @@ void add_transfer(TransferBlock& block, std::uint32_t source, std::uint32_t dest
     block.box.push_back(box);
 }
 
-TransferBlock to_every_replica(const Distribution& source, const Distribution& destination) {
+TransferBlock to_every_replica(const Distribution& source, const Distribution& destination, std::size_t first_holder) {
     TransferBlock block;
-    HolderTurns turns{source};
+    HolderTurns turns{source, first_holder};
     for (const auto& cell : overlap(source, destination)) {
         const auto box = static_cast<std::uint32_t>(block.boxes.size());
         block.boxes.push_back(cell.box);
@@ -147,21 +148,51 @@ private:
         CollectiveRole role = CollectiveRole::kReplicaAllGather;
         std::optional<TransferBlock> block;
         if (spread_ == Spread::kEveryReplica) {
-            block = to_every_replica(entry.source, destination);
-        } else if (block = to_stripes(entry.source, destination); !block) {
+            add_balanced_blocks(index, generate);
+            return;
+        }
+        if (block = to_stripes(entry.source, destination); !block) {
             block = to_representatives(entry.source, destination);
             role = CollectiveRole::kReplicaBroadcast;
         }
-        block->parameter = index;
-        block->element_bytes = entry.element_bytes();
-        const auto block_index = static_cast<std::uint32_t>(plan_.blocks.size());
-        plan_.blocks.push_back(std::move(*block));
+        const auto block_index = keep(std::move(*block), index);
         for (const auto& slice : entry.slices) {
             if (slice.generate_stage == generate) {
                 add_use(entry, slice, block_index);
-                if (spread_ == Spread::kStripes) {
-                    add_replica_collective(entry, slice, destination, role);
+                add_replica_collective(entry, slice, destination, role);
+            }
+        }
+    }
+
+    std::uint32_t keep(TransferBlock block, std::uint32_t index) {
+        block.parameter = index;
+        block.element_bytes = workload_.classes()[index].element_bytes();
+        plan_.blocks.push_back(std::move(block));
+        return static_cast<std::uint32_t>(plan_.blocks.size() - 1);
+    }
+
+    /// Where one tensor does not occupy all holders of a shard alike, the layers begin with different holders: a block
+    /// for each beginning, over which the layers are dealt out.
+    void add_balanced_blocks(std::uint32_t index, std::uint32_t generate) {
+        const auto& entry = workload_.classes()[index];
+        const auto& destination = entry.destinations[generate];
+        const auto holders = entry.source.shards().front().members.size();
+        const bool is_even = destination.shards().front().members.size() % holders == 0;
+        std::map<std::size_t, std::uint32_t> blocks;
+        for (const auto& slice : entry.slices) {
+            if (slice.generate_stage != generate) {
+                continue;
+            }
+            const auto beginnings = is_even ? 1 : std::min<std::size_t>(holders, slice.layers);
+            for (std::size_t i = 0; i < beginnings; ++i) {
+                const auto first = is_even ? 0 : next_holder_++ % holders;
+                const auto [block, is_new] = blocks.try_emplace(first, 0);
+                if (is_new) {
+                    block->second = keep(to_every_replica(entry.source, destination, first), index);
                 }
+                auto part = slice;
+                part.layers = static_cast<std::uint32_t>(slice.layers / beginnings + (i < slice.layers % beginnings ? 1 : 0));
+                add_use(entry, part, block->second);
             }
         }
     }
@@ -208,6 +239,7 @@ private:
     const Workload& workload_;
     Spread spread_;
     std::vector<PlanStage> stages_;
+    std::size_t next_holder_ = 0;  ///< With which the next tensor begins.
     std::map<RankGroups, std::uint32_t> known_groups_;
 };
 

@@ -11,20 +11,16 @@
 namespace refit {
 namespace {
 
-std::vector<std::uint32_t> stage_of_layers(const std::vector<std::uint32_t>& stage_layers) {
-    std::vector<std::uint32_t> stages;
-    for (std::uint32_t stage = 0; stage < stage_layers.size(); ++stage) {
-        stages.insert(stages.end(), stage_layers[stage], stage);
-    }
-    return stages;
-}
-
 std::vector<WorkloadSlice> slices_of(const ParameterClass& parameter, const Scenario& scenario,
                                      const std::vector<std::uint32_t>& train_stages) {
     const auto last_train = scenario.train.pp - 1;
     const auto last_generate = scenario.generate.pp - 1;
     if (parameter.layers.empty()) {
-        return {{parameter.on_last_stage ? last_train : 0, parameter.on_last_stage ? last_generate : 0, 1}};
+        std::vector<WorkloadSlice> slices{{parameter.on_last_stage ? last_train : 0, parameter.on_last_stage ? last_generate : 0, 1}};
+        if (parameter.is_tied && last_generate > 0) {
+            slices.push_back({0, last_generate, 1, true});
+        }
+        return slices;
     }
     // Vision layers are numbered apart from the text's; the tower lies beside the embedding.
     if (parameter.part == ModelPart::kVision) {
@@ -51,7 +47,7 @@ Workload::Workload(std::vector<WorkloadClass> classes, std::vector<std::uint64_t
     : classes_{std::move(classes)}, generator_bytes_{std::move(generator_bytes)} {}
 
 Workload Workload::make(const Scenario& scenario) {
-    const auto train_stages = stage_of_layers(scenario.train.stage_layers);
+    const auto train_stages = stage_of_layers(scenario.train);
     std::vector<WorkloadClass> classes;
     std::vector<std::uint64_t> generator_bytes(scenario.generate.gpus, 0);
     for (auto& parameter : scenario.payload()) {

@@ -135,10 +135,10 @@ TEST(SplitLayers, IsEvenWhereLayersDivide) {
 }
 
 TEST(SplitLayers, IsTheMostEvenOneElse) {
-    // 61 on 8: 7 each and five more, none of them for the last stage nor, as there are enough, the first.
-    EXPECT_EQ(split_layers(61, text_of("pp8")).value(), (Split{7, 7, 8, 8, 8, 8, 8, 7}));
-    EXPECT_EQ(split_layers(61, text_of("pp4")).value(), (Split{15, 15, 16, 15}));
-    // 7 on 4: only the last one can be spared.
+    // A17. 61 on 8: 7 each, and one more on each of the first five; 61 on 4: 15 each, one more on the first.
+    EXPECT_EQ(split_layers(61, text_of("pp8")).value(), (Split{8, 8, 8, 8, 8, 7, 7, 7}));
+    EXPECT_EQ(split_layers(61, text_of("pp4")).value(), (Split{16, 15, 15, 15}));
+    // 7 on 4: one each, and one more on each of the first three.
     EXPECT_EQ(split_layers(7, text_of("pp4")).value(), (Split{2, 2, 2, 1}));
 }
 

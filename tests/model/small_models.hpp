@@ -16,11 +16,17 @@ namespace refit::testing_models {
 inline constexpr std::array kShippedIds{"deepseek-v3",
                                         "kimi-k2",
                                         "kimi-k3",
+                                        "llama-3.1-405b",
+                                        "llama-3.1-70b",
+                                        "llama-3.1-8b",
                                         "nemotron-3-nano-30b-a3b",
                                         "nemotron-3-super-120b-a12b",
                                         "nemotron-3-ultra-550b-a55b",
+                                        "qwen2.5-72b",
                                         "qwen3-235b-a22b",
                                         "qwen3-30b-a3b",
+                                        "qwen3-32b",
+                                        "qwen3-4b",
                                         "qwen3.8-2.4t-a95b",
                                         "teaching-matrix"};
 

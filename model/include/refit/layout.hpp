@@ -28,6 +28,7 @@ struct LayoutText {
 struct TrainLayout {
     std::uint32_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1, dp = 1, edp = 1, gpus = 1;
     std::vector<std::uint32_t> stage_layers;  ///< Layers of each pipeline stage, first to last.
+    std::uint32_t virtual_stages = 1;         ///< Chunks of layers a stage: chunk c of all lies on stage c mod pp.
 
     [[nodiscard]] std::uint32_t ranks_per_stage() const noexcept { return gpus / pp; }
     bool operator==(const TrainLayout&) const = default;
@@ -42,9 +43,12 @@ struct GenerateLayout {
 };
 
 /// Layers of each stage: as asked where first or last are given, else Megatron's even split where `layers` divide,
-/// else the most even one: the first stage is not the largest.
+/// else the most even one, where the first stages have one layer more.
 /// Errors: kInfeasible where a stage would have no layer, or what is left does not divide over the stages left.
 [[nodiscard]] Result<std::vector<std::uint32_t>> split_layers(std::uint32_t layers, const LayoutText& text);
+
+/// The stage of each layer. Source: Megatron-Core parallel_state.py: virtual stages run over the pipeline in turn.
+[[nodiscard]] std::vector<std::uint32_t> stage_of_layers(const TrainLayout& layout);
 
 /// "61 layers as 3 + 14x4 + 2".
 [[nodiscard]] std::string describe_split(const std::vector<std::uint32_t>& stage_layers);

@@ -69,6 +69,7 @@ struct ParameterClass {
     bool is_ffn = false;                  ///< gate, up or down of a dense MLP or a routed expert, whatever its name.
     std::uint32_t experts = 0;            ///< Routed experts; 0: not an expert.
     std::vector<std::uint32_t> layers;    ///< Layers that have it; empty for a parameter outside the layers.
+    bool is_tied = false;                 ///< An embedding that is also the head: the last stage holds it too.
     bool on_last_stage = false;           ///< Outside the layers: with the final norm and head, not the embedding.
     ExportTask task = ExportTask::kOwn;
     NativeStorage native = NativeStorage::kPlain;

@@ -30,6 +30,10 @@ public:
         const auto train = read_train(model);
         const auto generate = read_generate(model);
         const auto dtype = read_dtype();
+        if (generate && text_of("generate.dtype", "") == name_of(Dtype::kFp8)) {
+            const auto cut = check_fp8_blocks(*generate, *model);
+            faults_.insert(faults_.end(), cut.begin(), cut.end());
+        }
         check_engines();
         auto engine = read_engine();
         const auto coverage = take(parse_coverage(text_of("engine.coverage", "nemo-rl-names")), faults_, "engine.coverage");
@@ -521,6 +525,21 @@ private:
         return take(std::move(result), faults_, name);
     }
 
+    void read_virtual_stages(TrainLayout& layout) {
+        const std::string name = "train.virtual_pipeline";
+        const auto stages = whole_number(name, text_of(name, "1"), kMostGpus, 1);
+        if (std::ranges::any_of(layout.stage_layers, [&](std::uint32_t layers) { return layers % stages != 0; })) {
+            refuse(ErrorCode::kInfeasible,
+                   "virtual-pipeline",
+                   name + ": the layers of a stage do not divide into " + std::to_string(stages) + " virtual stages (" +
+                       describe_split(layout.stage_layers) + ")",
+                   name,
+                   Suggestion{name, "1", ""});
+            return;
+        }
+        layout.virtual_stages = stages;
+    }
+
     std::optional<TrainLayout> read_train(const std::optional<Inventory>& model) {
         auto layout = read_layout("train");
         if (!layout) {
@@ -537,7 +556,11 @@ private:
                 spell_split(*nearest, *model);
             }
         }
-        return take_layout(std::move(made), *layout, gpus, "train.layout");
+        auto taken = take_layout(std::move(made), *layout, gpus, "train.layout");
+        if (taken) {
+            read_virtual_stages(*taken);
+        }
+        return taken;
     }
 
     std::optional<GenerateLayout> read_generate(const std::optional<Inventory>& model) {

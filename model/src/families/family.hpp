@@ -28,7 +28,10 @@ struct Family {
 
 [[nodiscard]] Parameters deepseek_v3(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters kimi_k3(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters llama(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters nemotron_h(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters qwen2(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters qwen3(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen3_5_moe(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen3_moe(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters teaching_matrix(const Facts& facts, Faults& faults);

@@ -91,7 +91,7 @@ Parameters qwen3_moe(const Facts& facts, Faults& faults) {
     }
     Builder builder;
     builder.enter_outside("model.", false);
-    builder.vocabulary("embed_tokens.weight", {d.vocabulary, d.hidden});
+    builder.vocabulary("embed_tokens.weight", {d.vocabulary, d.hidden}).is_tied = d.is_tied;
     builder.enter("model.layers.{layer}.", layer_range(0, d.layers));
     add_attention(builder, d);
     if (!d.dense_layers.empty()) {

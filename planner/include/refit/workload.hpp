@@ -16,6 +16,7 @@ struct WorkloadSlice {
     std::uint32_t train_stage;
     std::uint32_t generate_stage;
     std::uint32_t layers;  ///< Layers, hence logical tensors; 1 for a parameter outside the layers.
+    bool is_copy = false;  ///< A second destination of tensors that another slice has: the head of a tied embedding.
     bool operator==(const WorkloadSlice&) const = default;
 };
 
