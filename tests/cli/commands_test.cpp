@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// refit check, refit show, and what README.md says that the program prints.
+#include <fstream>
+#include <sstream>
+
+#include "program.hpp"
+
+namespace refit::testing_cli {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(Check, OfAPublishedScenarioNamesMethodsAndRules) {
+    const auto outcome = run_refit({"check", "deepseek-v3-h100"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out, "deepseek-v3-h100 can run: gather-broadcast, hybrid (nemo-rl@2026-11)\n");
+}
+
+TEST(Check, TellsRefusalsOfTheRulesWithACure) {
+    const auto outcome = run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.pp2"});
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_NE(outcome.out.find("[nemo-rl@2026-11 rule 19]"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("try    --generate tp16.dp16"), std::string::npos) << outcome.out;
+    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.dp16"}).code, 0);
+    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.pp2", "--method", "gather-broadcast"}).code, 0);
+}
+
+TEST(Check, GivesTheSameListAsJson) {
+    const auto outcome = run_refit({"check", "deepseek-v3-h100", "--train", "tp3.pp16.ep16", "--generate-dtype", "fp8", "-o", "json"});
+    EXPECT_EQ(outcome.code, 4);
+    const auto json = Json::parse(outcome.out);
+    EXPECT_FALSE(json.at("runs").get<bool>());
+    EXPECT_GE(json.at("faults").size(), 5U);
+    for (const auto& fault : json.at("faults")) {
+        EXPECT_TRUE(fault.at("nearest").is_object()) << fault;
+    }
+}
+
+TEST(Check, ReadsTheRulesOfTheVersionAsked) {
+    EXPECT_EQ(run_refit({"check", "qwen3.8-2.4t-h100"}).code, 0);
+    const auto august = run_refit({"check", "qwen3.8-2.4t-h100", "--set", "engine.rules=2026-08"});
+    EXPECT_EQ(august.code, 4);
+    EXPECT_NE(august.out.find("[nemo-rl@2026-08 rule 18]"), std::string::npos) << august.out;
+}
+
+TEST(Show, AModelHasTheReferencesFields) {
+    const auto json = Json::parse(run_refit({"show", "model", "kimi-k3", "-o", "json"}).out);
+    EXPECT_EQ(json.at("parameters"), 2'779'484'476'000U);
+    EXPECT_EQ(json.at("tensors"), 249'756U);
+    EXPECT_EQ(json.at("vision_parameters"), 447'358'976U);
+    EXPECT_EQ(json.at("ffn_parameters"), 2'723'467'493'376U);
+    EXPECT_NEAR(json.at("ffn_fraction").get<double>(), 0.979689, 5e-7);
+    EXPECT_EQ(json.at("native_bytes"), 1'560'860'307'200U);
+    EXPECT_NEAR(json.at("bulk_fraction").at("nemo-rl-names").get<double>(), 0.0020, 5e-5);
+}
+
+TEST(Show, ARankAndALayoutSumUp) {
+    const auto rank = Json::parse(run_refit({"show", "rank", "deepseek-v3-h100", "293", "-o", "json"}).out);
+    EXPECT_EQ(rank.at("role"), "generate");
+    std::uint64_t sum = 0;
+    for (const auto& holding : rank.at("holdings")) {
+        sum += holding.at("bytes").get<std::uint64_t>();
+    }
+    EXPECT_EQ(sum, rank.at("bytes").get<std::uint64_t>());
+    const auto layout = Json::parse(run_refit({"show", "layout", "deepseek-v3-h100", "-o", "json"}).out);
+    EXPECT_EQ(layout.at("generate").at("all_bytes").get<std::uint64_t>(), 256 * sum);
+    EXPECT_EQ(run_refit({"show", "rank", "deepseek-v3-h100", "512"}).code, 2);
+    EXPECT_EQ(run_refit({"show", "rank", "deepseek-v3-h100"}).code, 2);
+}
+
+TEST(Show, MapsAnswerRecords) {
+    const std::string file = std::string{REFIT_GOLDEN_DIR} + "/content_maps/vllm.json";
+    const auto outcome = run_refit({"show", "maps", file, "-o", "json"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(Json::parse(outcome.out).size(), 98U);
+    EXPECT_EQ(run_refit({"show", "maps", "no-such-file.json"}).code, 6);
+}
+
+TEST(Show, ListsNothingUnknown) {
+    EXPECT_EQ(run_refit({"show", "nonsense", "x"}).code, 2);
+    EXPECT_EQ(run_refit({"show", "model", "deepsek-v3"}).code, 3);
+}
+
+std::string readme() {
+    std::ifstream stream{std::string{REFIT_DATA_DIR} + "/../README.md"};
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+}
+
+TEST(Readme, ShowsWhatTheProgramPrints) {
+    Setting called;
+    called.environment = {{"REFIT_CALLED_AS", "./run"}};
+    const auto text = readme();
+    const auto screen = run_refit({"compare", "deepseek-v3-h100"}, called).out;
+    EXPECT_NE(text.find("$ ./run\n" + screen + "```"), std::string::npos) << "README.md does not show\n" << screen;
+    const auto refusal = run_refit({"compare", "deepseek-v3-h100", "--train", "tp3.pp16.ep16", "--generate-dtype", "fp8"}, called).err;
+    EXPECT_NE(text.find(refusal + "```"), std::string::npos) << "README.md does not show\n" << refusal;
+}
+
+TEST(Readme, GivesThePredictionsBesideThePublishedTimes) {
+    const auto text = readme();
+    for (const auto* name : {"qwen3-235b-h100", "deepseek-v3-h100", "deepseek-v3-gb200", "nemotron-ultra-gb200"}) {
+        const auto report = compare_json({name});
+        for (const auto* method : {"gather-broadcast", "hybrid"}) {
+            char cell[64];
+            const auto entry = method_of(report, method);
+            const auto seconds = entry.at("seconds").get<double>();
+            std::snprintf(cell, sizeof cell, seconds >= 9.995 ? "| %.1f s |" : "| %.2f s |", seconds);
+            EXPECT_NE(text.find(std::string{"| "} + method + " |"), std::string::npos);
+            EXPECT_NE(text.find(cell), std::string::npos) << name << " " << method << cell;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace refit::testing_cli
