@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -444,43 +443,6 @@ private:
         return nearest;
     }
 
-    /// A suggested layout with the layers of its first and last stage, where flags give these and would spoil it.
-    void spell_split(Suggestion& suggestion, const Inventory& model) const {
-        const bool has_flags = std::ranges::any_of(std::array{"train.pipeline.first", "train.pipeline.last"}, [&](const char* name) {
-            const auto* field = draft_.find(name);
-            return field != nullptr && field->precedence == Precedence::kFlag;
-        });
-        const auto text = parse_layout(suggestion.value);
-        if (!has_flags || suggestion.field != "train.layout" || !text || text->first_stage_layers) {
-            return;
-        }
-        const auto axis = "pp" + std::to_string(text->pp.value_or(1));
-        const auto at = ("." + suggestion.value + ".").find("." + axis + ".");
-        const auto split = at == std::string::npos ? std::nullopt : most_even_split(*text, model.layers());
-        if (split) {
-            suggestion.value.insert(at + axis.size(), ":" + std::to_string(split->first) + ":" + std::to_string(split->second));
-        }
-    }
-
-    /// Layers of the first and last stage next to those of the others.
-    [[nodiscard]] static std::optional<std::pair<std::uint32_t, std::uint32_t>> most_even_split(LayoutText text, std::uint32_t layers) {
-        const auto mean = layers / text.pp.value_or(1);
-        std::optional<std::pair<std::uint32_t, std::uint32_t>> best;
-        auto least = std::numeric_limits<std::uint32_t>::max();
-        for (std::uint32_t first = 1; first < layers; ++first) {
-            for (std::uint32_t last = 1; first + last < layers; ++last) {
-                text.first_stage_layers = first;
-                text.last_stage_layers = last;
-                const auto distance = std::max(first, mean) - std::min(first, mean) + std::max(last, mean) - std::min(last, mean);
-                if (distance < least && split_layers(layers, text)) {
-                    least = distance;
-                    best = {first, last};
-                }
-            }
-        }
-        return best;
-    }
-
     /// First and last stage from their own fields, unless the layout has them. Where a later layout made them
     /// impossible, they are left out; the split is always printed.
     void add_pipeline(LayoutText& layout, const Inventory& model) {
@@ -514,11 +476,26 @@ private:
         }
     }
 
+    /// Where flags give the ends of the pipeline, another layout would meet the same ends: one that works is offered.
+    void suggest_end(Faults& faults, const LayoutText& layout, std::uint32_t layers) const {
+        for (auto& fault : faults) {
+            for (const auto& [name, end] : {std::pair{"train.pipeline.first", &LayoutText::first_stage_layers},
+                                            std::pair{"train.pipeline.last", &LayoutText::last_stage_layers}}) {
+                const auto* field = draft_.find(name);
+                const auto nearest = nearest_end(layout, end, layers);
+                if (fault.rule == "pipeline-split" && field != nullptr && field->precedence == Precedence::kFlag && nearest) {
+                    fault.nearest = Suggestion{name, std::to_string(*nearest), ""};
+                    break;
+                }
+            }
+        }
+    }
+
     /// Takes a layout; a suggested one keeps the GPU count where the refused one had it.
     template <class Layout>
     std::optional<Layout> take_layout(Result<Layout> result, const LayoutText& text, std::uint32_t gpus, const std::string& name) {
         for (std::size_t i = 0; !result && text.gpus == gpus && i < result.error().size(); ++i) {
-            if (auto& nearest = result.error()[i].nearest) {
+            if (auto& nearest = result.error()[i].nearest; nearest && nearest->field == name) {
                 nearest->value += "@" + std::to_string(gpus);
             }
         }
@@ -551,10 +528,8 @@ private:
         }
         add_pipeline(*layout, *model);
         auto made = make_train_layout(*layout, gpus, *model);
-        for (std::size_t i = 0; !made && i < made.error().size(); ++i) {
-            if (auto& nearest = made.error()[i].nearest) {
-                spell_split(*nearest, *model);
-            }
+        if (!made) {
+            suggest_end(made.error(), *layout, model->layers());
         }
         auto taken = take_layout(std::move(made), *layout, gpus, "train.layout");
         if (taken) {

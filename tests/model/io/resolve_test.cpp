@@ -350,6 +350,8 @@ TEST(Resolve, AppliesRatesToBothSystems) {
 TEST(Resolve, RefusesFp8GenerationOfBf16WeightsByRule16) {
     auto draft = deepseek();
     draft.set("generate.dtype", {"fp8", DraftField::Kind::kText, Precedence::kFlag, "--generate-dtype"});
+    // TP16 cuts no FP8 block, so that only the rule is left.
+    draft.set("generate.layout", {"tp16.dp16", DraftField::Kind::kText, Precedence::kFlag, "--generate"});
     const auto faults = faults_of(draft);
     ASSERT_EQ(faults.size(), 1U);
     EXPECT_EQ(faults[0].code, ErrorCode::kInfeasible);
