@@ -59,7 +59,7 @@ inline std::vector<std::uint64_t> fused_rows(char which, const Heads& h) {
 }
 
 inline char projection_of(std::string_view name) {
-    return name[name.size() - std::string_view{"q_proj.weight"}.size()];
+    return name[name.rfind("_proj.") - 1];
 }
 
 enum class Cut { kNone, kVocabulary, kRows, kColumns, kParts, kFusedAttention };
@@ -109,7 +109,13 @@ inline Rule state_space_rule(std::string_view name, const SmallModel& m) {
 
 inline Rule attention_rule(std::string_view name, const SmallModel& m) {
     const bool is_k3 = m.model_type() == "kimi_k3";
-    if (ends_with_any(name, {".q_proj.weight", ".k_proj.weight", ".v_proj.weight"})) {
+    if (ends_with_any(name,
+                      {".q_proj.weight",
+                       ".k_proj.weight",
+                       ".v_proj.weight",
+                       ".q_proj.bias",
+                       ".k_proj.bias",
+                       ".v_proj.bias"})) {
         if (is_k3) {
             return {Cut::kRows};
         }

@@ -167,6 +167,18 @@ inline void shrink_qwen3_8(Facts& facts) {
              {"shared_expert_intermediate_size", 8}});
 }
 
+/// Three layers of 8 heads of 2 rows over 2 KV heads.
+inline void shrink_dense(Facts& facts) {
+    set_all(facts,
+            {{"hidden_size", 16},
+             {"num_hidden_layers", 3},
+             {"vocab_size", 200},
+             {"num_attention_heads", 8},
+             {"num_key_value_heads", 2},
+             {"head_dim", 2},
+             {"intermediate_size", 16}});
+}
+
 inline SmallModel shrunken(const std::string& id) {
     auto facts = shipped_facts(id);
     if (id == "deepseek-v3" || id == "kimi-k2") {
@@ -175,6 +187,8 @@ inline SmallModel shrunken(const std::string& id) {
         shrink_kimi_k3(facts);
     } else if (id.starts_with("nemotron")) {
         shrink_nemotron(facts, id);
+    } else if (facts.has("intermediate_size") && !facts.has("num_experts")) {
+        shrink_dense(facts);
     } else if (id.starts_with("qwen3-")) {
         shrink_qwen3(facts, id == "qwen3-235b-a22b");
     } else if (id.starts_with("qwen3.8")) {
