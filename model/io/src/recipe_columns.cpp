@@ -10,9 +10,9 @@
 namespace refit::io {
 namespace {
 
-const std::string kMegatron = "policy.megatron_cfg.";
-const std::string kGeneration = "policy.generation.";
-const std::string kResources = "policy.generation.colocated.resources.";
+constexpr const char* kMegatron = "policy.megatron_cfg.";
+constexpr const char* kGeneration = "policy.generation.";
+constexpr const char* kResources = "policy.generation.colocated.resources.";
 
 class ColumnReader {
 public:
@@ -44,7 +44,7 @@ private:
     }
 
     void read_train() {
-        const bool is_megatron = tree_.flag(kMegatron + "enabled").value_or(false);
+        const bool is_megatron = tree_.flag(std::string{kMegatron} + "enabled").value_or(false);
         const bool is_v2 = !is_megatron && tree_.flag("policy.dtensor_cfg._v2").value_or(false);
         columns_.train_backend = is_megatron ? "megatron" : is_v2 ? "dtensor_v2" : "dtensor";
         columns_.train_precision = tree_.text("policy.precision").value_or("bf16");
@@ -60,23 +60,26 @@ private:
     }
 
     void read_megatron() {
-        columns_.train = {tree_.number(kMegatron + "tensor_model_parallel_size"),
-                          tree_.number(kMegatron + "pipeline_model_parallel_size"),
-                          tree_.number(kMegatron + "context_parallel_size"),
-                          tree_.number(kMegatron + "expert_model_parallel_size"),
-                          tree_.number(kMegatron + "expert_tensor_parallel_size"),
+        columns_.train = {tree_.number(std::string{kMegatron} + "tensor_model_parallel_size"),
+                          tree_.number(std::string{kMegatron} + "pipeline_model_parallel_size"),
+                          tree_.number(std::string{kMegatron} + "context_parallel_size"),
+                          tree_.number(std::string{kMegatron} + "expert_model_parallel_size"),
+                          tree_.number(std::string{kMegatron} + "expert_tensor_parallel_size"),
                           kMegatron};
-        columns_.first_stage_layers = tree_.number(kMegatron + "num_layers_in_first_pipeline_stage");
-        columns_.last_stage_layers = tree_.number(kMegatron + "num_layers_in_last_pipeline_stage");
-        columns_.virtual_stages = tree_.number(kMegatron + "virtual_pipeline_model_parallel_size");
-        columns_.pipeline_layout = tree_.written(kMegatron + "pipeline_model_parallel_layout");
+        columns_.first_stage_layers =
+            tree_.number(std::string{kMegatron} + "num_layers_in_first_pipeline_stage");
+        columns_.last_stage_layers =
+            tree_.number(std::string{kMegatron} + "num_layers_in_last_pipeline_stage");
+        columns_.virtual_stages =
+            tree_.number(std::string{kMegatron} + "virtual_pipeline_model_parallel_size");
+        columns_.pipeline_layout = tree_.written(std::string{kMegatron} + "pipeline_model_parallel_layout");
         columns_.accounts_for_embedding =
-            tree_.flag(kMegatron + "account_for_embedding_in_pipeline_split").value_or(false);
+            tree_.flag(std::string{kMegatron} + "account_for_embedding_in_pipeline_split").value_or(false);
         columns_.accounts_for_loss =
-            tree_.flag(kMegatron + "account_for_loss_in_pipeline_split").value_or(false);
-        columns_.is_fp8 = tree_.flag(kMegatron + "fp8_cfg.enabled").value_or(false);
-        const bool keeps_fp8 = tree_.flag(kMegatron + "fp8_cfg.fp8_param").value_or(false);
-        const auto recipe = tree_.text(kMegatron + "fp8_cfg.fp8_recipe").value_or("");
+            tree_.flag(std::string{kMegatron} + "account_for_loss_in_pipeline_split").value_or(false);
+        columns_.is_fp8 = tree_.flag(std::string{kMegatron} + "fp8_cfg.enabled").value_or(false);
+        const bool keeps_fp8 = tree_.flag(std::string{kMegatron} + "fp8_cfg.fp8_param").value_or(false);
+        const auto recipe = tree_.text(std::string{kMegatron} + "fp8_cfg.fp8_recipe").value_or("");
         if (columns_.is_fp8) {
             columns_.keeps_fp8 = keeps_fp8;
             columns_.fp8_recipe = recipe;
@@ -88,7 +91,7 @@ private:
         RecipeLayout layout;
         if (backend == "megatron") {
             // Megatron generates with the trainers' sizes unless it is told others.
-            layout.path = kGeneration + "mcore_generation_config.";
+            layout.path = std::string{kGeneration} + "mcore_generation_config.";
             layout.tp = tree_.number(layout.path + "tensor_model_parallel_size");
             layout.pp = tree_.number(layout.path + "pipeline_model_parallel_size");
             layout.ep = tree_.number(layout.path + "expert_model_parallel_size");
@@ -96,12 +99,12 @@ private:
             layout.pp = layout.pp ? layout.pp : columns_.train.pp;
             layout.ep = layout.ep ? layout.ep : columns_.train.ep;
         } else if (backend == "sglang") {
-            layout.path = kGeneration + "sglang_cfg.";
+            layout.path = std::string{kGeneration} + "sglang_cfg.";
             layout.tp = tree_.number(layout.path + "tp_size");
             layout.pp = tree_.number(layout.path + "pp_size");
             layout.ep = tree_.number(layout.path + "ep_size");
         } else {
-            layout.path = kGeneration + (backend == "trtllm" ? "trtllm_cfg." : "vllm_cfg.");
+            layout.path = std::string{kGeneration} + (backend == "trtllm" ? "trtllm_cfg." : "vllm_cfg.");
             layout.tp = tree_.number(layout.path + "tensor_parallel_size");
             layout.pp = tree_.number(layout.path + "pipeline_parallel_size");
             layout.ep = tree_.number(
@@ -111,9 +114,9 @@ private:
     }
 
     void read_generation() {
-        columns_.generate_backend = tree_.text(kGeneration + "backend").value_or("vllm");
+        columns_.generate_backend = tree_.text(std::string{kGeneration} + "backend").value_or("vllm");
         const auto& backend = columns_.generate_backend;
-        columns_.is_colocated = tree_.flag(kGeneration + "colocated.enabled").value_or(true);
+        columns_.is_colocated = tree_.flag(std::string{kGeneration} + "colocated.enabled").value_or(true);
         columns_.generate = read_generate_layout(backend);
         if (backend == "megatron") {
             columns_.generate_precision = columns_.train_precision;
@@ -121,12 +124,21 @@ private:
             columns_.generate_precision =
                 tree_.text(columns_.generate.path + (backend == "sglang" ? "dtype" : "precision"));
         }
-        columns_.kv_cache_dtype = tree_.text(kGeneration + "vllm_cfg.kv_cache_dtype").value_or("auto");
-        columns_.is_mx = tree_.flag(kGeneration + "vllm_cfg.is_mx").value_or(false);
-        columns_.is_async_engine = tree_.flag(kGeneration + "vllm_cfg.async_engine");
-        columns_.has_eplb = tree_.flag(kGeneration + "vllm_kwargs.enable_eplb").value_or(false);
-        columns_.has_real_quant = tree_.flag(kGeneration + "real_quant").value_or(false);
-        columns_.transport = tree_.text(kGeneration + "refit_transport");
+        columns_.kv_cache_dtype =
+            tree_.text(std::string{kGeneration} + "vllm_cfg.kv_cache_dtype").value_or("auto");
+        columns_.is_mx = tree_.flag(std::string{kGeneration} + "vllm_cfg.is_mx").value_or(false);
+        columns_.is_async_engine = tree_.flag(std::string{kGeneration} + "vllm_cfg.async_engine");
+        columns_.has_eplb = tree_.flag(std::string{kGeneration} + "vllm_kwargs.enable_eplb").value_or(false);
+        columns_.has_real_quant = tree_.flag(std::string{kGeneration} + "real_quant").value_or(false);
+        columns_.transport = tree_.text(std::string{kGeneration} + "refit_transport");
+    }
+
+    std::optional<std::string> teacher_of(const std::string& teachers, const std::string& agent) {
+        return tree_.text(teachers + "." + agent);
+    }
+
+    std::optional<std::uint64_t> teacher_nodes_of(const std::string& apart, const std::string& agent) {
+        return tree_.number(apart + "teacher_overrides." + agent + ".num_nodes");
     }
 
     /// Nodes of teachers that have GPUs of their own: one group for each checkpoint, or for each agent.
@@ -140,10 +152,10 @@ private:
         const auto usual = tree_.number(apart + "default_teacher_cfg.num_nodes").value_or(1);
         std::set<std::string> seen;
         std::uint64_t nodes = 0;
-        for (const auto& agent : tree_.keys(base + "teacher_model_by_agent_name")) {
-            const auto model = tree_.text(base + "teacher_model_by_agent_name." + agent).value_or(agent);
-            if (seen.insert(model).second || !are_shared) {
-                nodes += tree_.number(apart + "teacher_overrides." + agent + ".num_nodes").value_or(usual);
+        const std::string teachers = base + "teacher_model_by_agent_name";
+        for (const auto& agent : tree_.keys(teachers)) {
+            if (seen.insert(teacher_of(teachers, agent).value_or(agent)).second || !are_shared) {
+                nodes += teacher_nodes_of(apart, agent).value_or(usual);
             }
         }
         return nodes;
@@ -187,17 +199,18 @@ private:
     /// On one node the generators take some of its GPUs; else whole nodes.
     void split_gpus(std::uint64_t total, std::uint64_t nodes) {
         const auto per_node = columns_.gpus_per_node;
-        const auto generate_per_node = tree_.number(kResources + "gpus_per_node").value_or(per_node);
-        const auto generate_nodes = tree_.number(kResources + "num_nodes");
+        const auto generate_per_node =
+            tree_.number(std::string{kResources} + "gpus_per_node").value_or(per_node);
+        const auto generate_nodes = tree_.number(std::string{kResources} + "num_nodes");
         if (nodes > 1 && generate_per_node != per_node) {
             refuse_gpus("generation takes " + std::to_string(generate_per_node) +
                             " GPUs of each node, but on more than one node it must take all " +
                             std::to_string(per_node),
-                        kResources + "gpus_per_node");
+                        std::string{kResources} + "gpus_per_node");
             return;
         }
         const auto generate = nodes == 1 ? generate_per_node : generate_nodes.value_or(0) * generate_per_node;
-        columns_.generate_gpus_path = kResources + (nodes == 1 ? "gpus_per_node" : "num_nodes");
+        columns_.generate_gpus_path = std::string{kResources} + (nodes == 1 ? "gpus_per_node" : "num_nodes");
         if (generate == 0 || generate >= total) {
             refuse_gpus("generation takes " + std::to_string(generate) + " of " + std::to_string(total) +
                             " GPUs; it must leave some to training",

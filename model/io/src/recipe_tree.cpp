@@ -81,7 +81,7 @@ Result<YAML::Node> with_defaults(const YAML::Node& node,
     }
     std::vector<YAML::Node> layers{YAML::Node{YAML::NodeType::Map}};
     for (const auto& name : *names) {
-        const auto parent = load(file.parent_path() / name, documents, depth + 1);
+        auto parent = load(file.parent_path() / name, documents, depth + 1);
         if (!parent) {
             return parent;
         }
@@ -115,7 +115,7 @@ Result<YAML::Node> load(const fs::path& file, Documents& documents, int depth) {
     if (!text) {
         return Failure{text.error()};
     }
-    const auto node = parse_map(*text, file.string());
+    auto node = parse_map(*text, file.string());
     if (!node) {
         return node;
     }
@@ -342,13 +342,17 @@ std::string RecipeTree::written(const std::string& path) {
 }
 
 std::string RecipeTree::where(const std::string& path) const {
-    for (auto document = documents_.rbegin(); document != documents_.rend(); ++document) {
-        const auto node = written_at(document->root, path);
+    const RecipeDocument* last = nullptr;
+    YAML::Mark mark;
+    for (const auto& document : documents_) {
+        const auto node = written_at(document.root, path);
         if (node.IsDefined() && !node.Mark().is_null()) {
-            return place_in(document->file.string(), node.Mark()) + " (" + path + ")";
+            last = &document;
+            mark = node.Mark();
         }
     }
-    return documents_.back().file.string() + " (" + path + ")";
+    return last != nullptr ? place_in(last->file.string(), mark) + " (" + path + ")"
+                           : documents_.back().file.string() + " (" + path + ")";
 }
 
 void RecipeTree::refuse(ErrorCode code, const char* rule, std::string message, const std::string& path) {

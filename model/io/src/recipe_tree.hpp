@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <yaml-cpp/yaml.h>
@@ -61,8 +62,8 @@ public:
     [[nodiscard]] Faults& faults() noexcept { return faults_; }
 
 private:
-    RecipeTree(YAML::Node root, std::vector<RecipeDocument> documents)
-        : root_{std::move(root)}, documents_{std::move(documents)} {}
+    RecipeTree(const YAML::Node& root, std::vector<RecipeDocument> documents)
+        : root_{root}, documents_{std::move(documents)} {}
 
     /// A node and the path at which it stands, which a reference makes another than the one asked for.
     struct Placed {

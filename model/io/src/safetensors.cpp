@@ -25,6 +25,10 @@ constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
 constexpr const char* kIndex = "model.safetensors.index.json";
 
+std::string quoted(const std::string& name) {
+    return "'" + name + "'";
+}
+
 /// Unit: bit. Nothing for a dtype that the format does not have.
 std::optional<std::uint64_t> bits_of(const std::string& dtype) {
     static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 20> kBits{
@@ -308,7 +312,7 @@ void check_index(const Index& index,
     }
     for (const auto& [name, shard] : index) {
         if (!found.contains(name) && read.contains(shard)) {
-            refuse("missing-tensor", "'" + name + "' is not in " + shard);
+            refuse("missing-tensor", quoted(name) + " is not in " + shard);
         }
     }
 }
