@@ -50,16 +50,11 @@ private:
     }
 
     void write_model() {
-        if (!columns_.model) {
-            tree_.refuse(ErrorCode::kInvalidInput,
-                         "missing-field",
-                         "policy.model_name is missing",
-                         "policy.model_name");
-            return;
+        // A name that is missing or unknown is left so: --model may give it, and if not, resolving says so.
+        if (columns_.model) {
+            const auto id = library_.model_of_hub_name(*columns_.model);
+            set("model", id ? *id : *columns_.model, "policy.model_name");
         }
-        // An unknown name is left as it stands: --model may replace it, and if not, resolving says so.
-        const auto id = library_.model_of_hub_name(*columns_.model);
-        set("model", id ? *id : *columns_.model, "policy.model_name");
         set("dtype", columns_.train_precision, "policy.precision");
     }
 

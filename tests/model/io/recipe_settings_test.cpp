@@ -212,6 +212,15 @@ TEST_F(RecipeSettings, OfARecipeThatOnlyTrainsAreRefused) {
     EXPECT_EQ(draft.error()[0].code, ErrorCode::kUnsupported);
 }
 
+TEST_F(RecipeSettings, LeaveAMissingModelToAFlag) {
+    auto text = small();
+    text.replace(text.find("Qwen/Qwen3-30B-A3B"), 18, "null");
+    auto draft = read(text);
+    EXPECT_EQ(count_rule(testing_io::faults_of(draft), "missing-field"), 1U);
+    draft.apply({"model", "qwen3-30b-a3b", ""});
+    EXPECT_TRUE(resolve(draft, library()).has_value());
+}
+
 TEST_F(RecipeSettings, FromMemoryCannotBeInherited) {
     const auto draft = read_recipe_text("a: 1\ndefaults: base.yaml\n", "text", library());
     ASSERT_FALSE(draft.has_value());

@@ -362,7 +362,7 @@ TEST_F(Recipe, TellsAllFaultsAtOnce) {
         "policy:\n"
         "  megatron_cfg: {enabled: true, tensor_model_parallel_size: x}\n"
         "  generation: {colocated: {enabled: 5}, vllm_cfg: {tensor_parallel_size: y}}\n");
-    EXPECT_EQ(count_rule(faults, "missing-field"), 2U);  // GPUs of a node and the model.
+    EXPECT_EQ(count_rule(faults, "missing-field"), 1U);  // GPUs of a node.
     EXPECT_EQ(count_rule(faults, "recipe-flag"), 1U);
     EXPECT_EQ(count_rule(faults, "recipe-number"), 3U) << described(faults);
 }
