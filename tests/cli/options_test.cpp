@@ -367,7 +367,7 @@ TEST_F(Recipe, IsRefusedForAReferenceThatLeadsNowhere) {
 TEST_F(Recipe, IsRefusedWhereItIsColocated) {
     const auto file = write("recipe.yaml",
                             "policy: {model_name: deepseek-ai/DeepSeek-V3, megatron_cfg: {enabled: "
-                            "true}}\ncluster: {num_nodes: 2, gpus_per_node: 8}\n");
+                            "true}, generation: {backend: vllm}}\ncluster: {num_nodes: 2, gpus_per_node: 8}\n");
     const auto outcome = run_refit({"compare", file.string(), "--system", "h100-nvl8"});
     EXPECT_NE(outcome.code, 0);
     EXPECT_NE(outcome.err.find("[colocated]"), std::string::npos) << outcome.err;

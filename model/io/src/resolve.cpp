@@ -13,6 +13,7 @@
 #include "refit/layout_check.hpp"
 #include "refit/quantity.hpp"
 #include "refit/suggest.hpp"
+#include "unmodelled.hpp"
 
 namespace refit::io {
 namespace {
@@ -566,8 +567,20 @@ private:
     Faults faults_;
 };
 
+/// The faults, and those that would be left once their suggestions were followed.
+Faults with_others(Faults faults, ScenarioDraft draft, const Library& library) {
+    for (const auto& fault : faults) {
+        draft.apply(fault.nearest.value());
+    }
+    static_cast<void>(take(Resolver{draft, library}.run(), faults));
+    return faults;
+}
+
 }  // namespace
 
-Result<Scenario> resolve(const ScenarioDraft& draft, const Library& library) { return Resolver{draft, library}.run(); }
+Result<Scenario> resolve(const ScenarioDraft& draft, const Library& library) {
+    auto faults = unmodelled_settings(draft, library);
+    return faults.empty() ? Resolver{draft, library}.run() : fail(with_others(std::move(faults), draft, library));
+}
 
 }  // namespace refit::io

@@ -294,8 +294,13 @@ TEST_F(Recipe, RefusesReferencesThatItCannotFollow) {
     ASSERT_EQ(faults.size(), 1U);
     EXPECT_EQ(faults[0].code, ErrorCode::kInvalidInput);
     EXPECT_TRUE(mentions(faults, "there is no no.such.key"));
-    for (const auto* text :
-         {"${.enabled}", "x${cluster.num_nodes}", "${a}${b}", "${}", "${cluster.num_nodes", "${a[0]}"}) {
+    for (const auto* text : {"${..........enabled}",
+                             "${.}",
+                             "x${cluster.num_nodes}",
+                             "${a}${b}",
+                             "${}",
+                             "${cluster.num_nodes",
+                             "${a[0]}"}) {
         EXPECT_EQ(count_rule(faults_of(small("tensor_model_parallel_size: \"" + std::string{text} + "\"")),
                              "recipe-reference"),
                   1U)
@@ -316,54 +321,6 @@ TEST_F(Recipe, ReadsEnvironmentVariablesOfBothSides) {
     EXPECT_EQ(draft.find("engine.options.NRL_REFIT_NUM_STREAMS")->text, "3");
     EXPECT_EQ(draft.find("engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO")->text, "0.04");
     EXPECT_EQ(draft.find("engine.options.NRL_REFIT_NUM_BUFFERS"), nullptr);
-}
-
-TEST_F(Recipe, IsRefusedWhereItIsColocated) {
-    for (const auto* colocated : {"colocated: {enabled: true}", "top_p: 1.0"}) {
-        const auto faults = faults_of(
-            "cluster: {num_nodes: 2, gpus_per_node: 8}\n"
-            "policy:\n"
-            "  model_name: Qwen/Qwen3-30B-A3B\n"
-            "  megatron_cfg: {enabled: true}\n"
-            "  generation:\n"
-            "    " +
-            std::string{colocated} + "\n");
-        // Nothing else is amiss, so that the program ends as unsupported.
-        ASSERT_EQ(faults.size(), 1U) << described(faults);
-        EXPECT_EQ(faults[0].code, ErrorCode::kUnsupported);
-        EXPECT_EQ(faults[0].rule, "colocated");
-    }
-}
-
-TEST_F(Recipe, IsRefusedWithoutMegatronOrVllm) {
-    auto text = small("", "backend: sglang");
-    text.replace(text.find("enabled: true"), 13, "enabled: no");
-    const auto faults = faults_of(text);
-    EXPECT_EQ(faults.size(), 2U) << described(faults);
-    EXPECT_EQ(count_rule(faults, "train-backend"), 1U);
-    EXPECT_EQ(count_rule(faults, "generate-backend"), 1U);
-    EXPECT_TRUE(
-        std::ranges::all_of(faults, [](const auto& fault) { return fault.code == ErrorCode::kUnsupported; }));
-}
-
-TEST_F(Recipe, IsRefusedWhereLayersLieOtherwise) {
-    for (const auto* line : {"pipeline_model_parallel_layout: \"Et*3|t*4|m|L\"",
-                             "pipeline_model_parallel_layout: [[embedding, decoder], [decoder, loss]]",
-                             "virtual_pipeline_model_parallel_size: 2",
-                             "account_for_embedding_in_pipeline_split: true",
-                             "account_for_loss_in_pipeline_split: true"}) {
-        const auto faults = faults_of(small(line));
-        ASSERT_EQ(faults.size(), 1U) << line << "\n" << described(faults);
-        EXPECT_EQ(faults[0].code, ErrorCode::kUnsupported);
-        EXPECT_EQ(faults[0].rule, "pipeline-split");
-    }
-    EXPECT_TRUE(read(small("virtual_pipeline_model_parallel_size: 1")).has_value());
-}
-
-TEST_F(Recipe, IsRefusedWhereTrainersKeepFp8) {
-    EXPECT_EQ(count_rule(faults_of(small("fp8_cfg: {enabled: true, fp8_param: true}")), "train-dtype"), 1U);
-    EXPECT_TRUE(read(small("fp8_cfg: {enabled: true, fp8_param: false}")).has_value());
-    EXPECT_TRUE(read(small("fp8_cfg: {enabled: false, fp8_param: true}")).has_value());
 }
 
 TEST_F(Recipe, PassesFp8GenerationOnToTheRules) {
@@ -403,11 +360,10 @@ TEST_F(Recipe, TellsAllFaultsAtOnce) {
     const auto faults = faults_of(
         "cluster: {num_nodes: two}\n"
         "policy:\n"
-        "  megatron_cfg: {enabled: false, tensor_model_parallel_size: x}\n"
-        "  generation: {vllm_cfg: {tensor_parallel_size: y}}\n");
-    EXPECT_EQ(count_rule(faults, "missing-field"), 1U);
-    EXPECT_EQ(count_rule(faults, "colocated"), 1U);
-    EXPECT_EQ(count_rule(faults, "train-backend"), 1U);
+        "  megatron_cfg: {enabled: true, tensor_model_parallel_size: x}\n"
+        "  generation: {colocated: {enabled: 5}, vllm_cfg: {tensor_parallel_size: y}}\n");
+    EXPECT_EQ(count_rule(faults, "missing-field"), 1U);  // GPUs of a node.
+    EXPECT_EQ(count_rule(faults, "recipe-flag"), 1U);
     EXPECT_EQ(count_rule(faults, "recipe-number"), 3U) << described(faults);
 }
 
