@@ -518,6 +518,34 @@ private:
         layout.virtual_stages = stages;
     }
 
+    /// Megatron counts the embedding or the loss that it accounts for as a layer of the first or last stage.
+    void account_for_tables(LayoutText& layout, std::uint32_t layers) {
+        const std::array counted{"train.account_for_embedding", "train.account_for_loss"};
+        const std::array ends{&LayoutText::first_stage_layers, &LayoutText::last_stage_layers};
+        const auto is_counted = [&](const char* name) { return text_of(name, "false") == "true"; };
+        const auto all = layers + static_cast<std::uint32_t>(std::ranges::count_if(counted, is_counted));
+        const auto stages = layout.pp.value_or(1);
+        if (all == layers || stages == 1) {
+            return;
+        }
+        const bool is_even = !layout.first_stage_layers && !layout.last_stage_layers && all % stages == 0 && all / stages > 1;
+        for (std::size_t i = 0; i < counted.size(); ++i) {
+            if (!is_counted(counted[i])) {
+                continue;
+            }
+            if (is_even) {
+                layout.*ends[i] = all / stages - 1;
+                continue;
+            }
+            refuse(ErrorCode::kInfeasible,
+                   "pipeline-split",
+                   std::string{counted[i]} + ": Megatron then wants " + std::to_string(all) + " layers and tables to divide into " +
+                       std::to_string(stages) + " stages of two or more, and no number of layers set for an end",
+                   counted[i],
+                   Suggestion{counted[i], "false", ""});
+        }
+    }
+
     std::optional<TrainLayout> read_train(const std::optional<Inventory>& model) {
         auto layout = read_layout("train");
         if (!layout) {
@@ -528,6 +556,7 @@ private:
             return std::nullopt;
         }
         add_pipeline(*layout, *model);
+        account_for_tables(*layout, model->layers());
         auto made = make_train_layout(*layout, gpus, *model);
         if (!made) {
             suggest_end(made.error(), *layout, model->layers());

@@ -502,6 +502,26 @@ TEST(ResolveLayout, KeepsPipelineEndsThatStillFit) {
     EXPECT_EQ(resolved(draft).train.stage_layers, (std::vector<std::uint32_t>{3, 28, 28, 2}));
 }
 
+TEST(ResolveLayout, CountsTheEmbeddingOrTheLossAsALayer) {
+    // 61 layers and one table are 31 a stage; the stage with the table has one layer less.
+    auto draft = deepseek({{"train.layout", "pp2.ep16"}, {"train.account_for_embedding", "true"}});
+    draft.erase("train.pipeline.first");
+    draft.erase("train.pipeline.last");
+    EXPECT_EQ(resolved(draft).train.stage_layers, (std::vector<std::uint32_t>{30, 31}));
+    set_all(draft, {{"train.account_for_embedding", "false"}, {"train.account_for_loss", "true"}}, Precedence::kFlag);
+    EXPECT_EQ(resolved(draft).train.stage_layers, (std::vector<std::uint32_t>{31, 30}));
+    // 63 do not divide in two.
+    set_all(draft, {{"train.account_for_embedding", "true"}}, Precedence::kFlag);
+    EXPECT_EQ(count_rule(faults_of(draft), "pipeline-split"), 2U);
+    expect_mendable(draft);
+}
+
+TEST(ResolveLayout, RefusesToCountTablesBesideEndsThatAreSet) {
+    const auto draft = deepseek({{"train.account_for_embedding", "true"}});
+    EXPECT_EQ(count_rule(faults_of(draft), "pipeline-split"), 1U);
+    expect_mendable(draft);
+}
+
 TEST(ResolveLayout, PrefersEndsWithinTheLayout) {
     EXPECT_EQ(resolved(deepseek({{"train.layout", "pp4:15:16.ep16"}})).train.stage_layers,
               (std::vector<std::uint32_t>{15, 15, 15, 16}));
