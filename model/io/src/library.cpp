@@ -14,6 +14,7 @@
 #include "refit/io/json_file.hpp"
 #include "refit/io/recipe.hpp"
 #include "refit/io/rules_json.hpp"
+#include "refit/io/safetensors.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit::io {
@@ -25,6 +26,21 @@ namespace fs = std::filesystem;
 bool is_path(const std::string& name) {
     return name.find('/') != std::string::npos || name == "." || name == ".." || name.ends_with(".json") ||
            name.ends_with(".yaml") || name.ends_with(".yml");
+}
+
+/// The model, unless the weights that lie in its folder are others.
+Result<Inventory> agreeing(Result<Inventory> model, const fs::path& folder) {
+    std::error_code error;
+    const auto is_weights = [](const fs::directory_entry& entry) { return entry.path().extension() == ".safetensors"; };
+    if (!model || std::ranges::none_of(fs::directory_iterator{folder, error}, is_weights)) {
+        return model;
+    }
+    const auto tensors = read_safetensors_folder(folder);
+    if (!tensors) {
+        return Failure{tensors.error()};
+    }
+    auto faults = compare_with_inventory(*tensors, *model);
+    return faults.empty() ? std::move(model) : fail(std::move(faults));
 }
 
 /// "deepseek-ai/DeepSeek-V3", and no file here: what NeMo RL's recipes and Hugging Face's hub call a model.
@@ -170,7 +186,9 @@ Result<Inventory> Library::model(const std::string& name) const {
         return Failure{std::move(file.error())};
     }
     std::error_code error;
-    if (fs::is_directory(*file, error)) {
+    const bool is_folder = fs::is_directory(*file, error);
+    const auto folder = *file;
+    if (is_folder) {
         *file /= "config.json";
     }
     const auto facts = read_config(*file);
@@ -179,7 +197,9 @@ Result<Inventory> Library::model(const std::string& name) const {
     }
     // "." and "folder/" have no name of their own.
     const auto whole = fs::absolute(*file, error).lexically_normal();
-    return Inventory::make(whole.stem() == "config" ? whole.parent_path().filename().string() : whole.stem().string(), *facts);
+    auto model =
+        Inventory::make(whole.stem() == "config" ? whole.parent_path().filename().string() : whole.stem().string(), *facts);
+    return is_folder ? agreeing(std::move(model), folder) : model;
 }
 
 Result<System> Library::system(const std::string& name, const std::string& field) const {

@@ -141,6 +141,17 @@ TEST_F(Safetensors, AgreeWithTheirIndex) {
     }
 }
 
+TEST_F(Safetensors, OfAModelsFolderMustAgreeWithItsConfig) {
+    static_cast<void>(write("config.json", R"({"model_type": "teaching_matrix", "rows": 2, "columns": 3})"));
+    const auto with = [&](const char* name, const char* shape) {
+        static_cast<void>(write("model.safetensors", file_of("{" + entry(name, "BF16", shape, 0, 12) + "}", 12)));
+        return testing_io::library().model(path(".").string());
+    };
+    EXPECT_TRUE(with("model.layers.0.mlp.up_proj.weight", "2, 3").has_value());
+    EXPECT_EQ(count_rule(with("model.layers.0.mlp.up_proj.weight", "3, 2").error(), "tensor-shape"), 1U);
+    EXPECT_EQ(count_rule(with("bias", "2, 3").error(), "missing-tensor"), 1U);
+}
+
 class Checkpoint : public testing::Test {
 protected:
     /// What a checkpoint of this model would hold, in the dtypes of the inventory.

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] std::vector<std::string> scenarios() const { return names("scenarios"); }
 
     // Errors of all: kInvalidInput for an unknown name, with the nearest as suggestion for `field` where one is named;
-    // those of the file's reader.
+    // those of the file's reader. Where a model's folder has safetensors too, their headers must agree with its config.
     [[nodiscard]] Result<Inventory> model(const std::string& name) const;
     [[nodiscard]] Result<System> system(const std::string& name, const std::string& field) const;
     [[nodiscard]] Result<Engine> engine(const std::string& name) const;
