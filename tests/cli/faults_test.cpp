@@ -286,6 +286,24 @@ TEST_P(Refused, SettingIsAcceptedWithWhatIsOffered) {
     }
 }
 
+// 61 layers less 30 do not divide over 9 stages. The scenario's own last stage gives way to the new layout,
+// but the first stage that was asked for must not be forgotten.
+TEST(Faults, KeepAStageThatWasAskedForBesideANewLayout) {
+    const auto outcome = run_refit(
+        {"compare", "deepseek-v3-h100", "--set", "train.pipeline.first=30", "--train", "tp2.pp10@100"});
+    expect_refused(outcome, 4);
+    EXPECT_NE(outcome.err.find("[pipeline-split]"), std::string::npos) << outcome.err;
+    const auto flags = suggested_flags(outcome.err);
+    ASSERT_EQ(flags.size(), 1U) << outcome.err;
+    EXPECT_TRUE(flags.front().starts_with("--set train.pipeline.first=")) << flags.front();
+    EXPECT_EQ(compare_json({"deepseek-v3-h100", "--train", "tp2.pp10@100", "--set", flags.front().substr(6)})
+                  .at("scenario")
+                  .at("train")
+                  .at("stage_layers")
+                  .size(),
+              10U);
+}
+
 TEST(Faults, AskForTheUnitOfAStep) {
     const auto outcome = run_refit({"compare", "deepseek-v3-h100", "--step-time", "120"});
     expect_refused(outcome, 3);

@@ -453,7 +453,7 @@ private:
         };
         const auto* layout_field = draft_.find("train.layout");
         const auto original = layout;
-        bool is_older = false;
+        std::vector<End> older;
         std::vector<End> unreadable;
         for (const auto& end : {End{"train.pipeline.first", &LayoutText::first_stage_layers},
                                 End{"train.pipeline.last", &LayoutText::last_stage_layers}}) {
@@ -461,7 +461,9 @@ private:
             if (field == nullptr || (original.*(end.target)).has_value()) {
                 continue;
             }
-            is_older = is_older || (layout_field != nullptr && layout_field->precedence > field->precedence);
+            if (layout_field != nullptr && layout_field->precedence > field->precedence) {
+                older.push_back(end);
+            }
             layout.*(end.target) = whole_number(field->text, model.layers());
             if (!(layout.*(end.target))) {
                 unreadable.push_back(end);
@@ -472,8 +474,11 @@ private:
             refuse_number(end.name, text_of(end.name, ""), model.layers(), nearest);
             layout.*(end.target) = nearest;
         }
-        if (is_older && !split_layers(model.layers(), layout)) {
-            layout = original;
+        if (split_layers(model.layers(), layout)) {
+            return;
+        }
+        for (const auto& end : older) {
+            (layout.*(end.target)).reset();
         }
     }
 
