@@ -209,4 +209,12 @@ nlohmann::json method_of(const nlohmann::json& report, const std::string& name) 
     return nullptr;
 }
 
+bool has_terminals() {
+    int main_end = -1;
+    int program_end = -1;
+    const bool is_open = ::openpty(&main_end, &program_end, nullptr, nullptr, nullptr) == 0;
+    const std::array ends{Descriptor{main_end}, Descriptor{program_end}};
+    return is_open;
+}
+
 }  // namespace refit::testing_cli

@@ -44,4 +44,7 @@ struct Setting {
 /// The method's entry in a report; fails the test and returns null where there is none.
 [[nodiscard]] nlohmann::json method_of(const nlohmann::json& report, const std::string& name);
 
+/// Whether `Setting::on_terminal` can be had: not where /dev/pts is not mounted.
+[[nodiscard]] bool has_terminals();
+
 }  // namespace refit::testing_cli
