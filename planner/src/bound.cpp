@@ -2,159 +2,242 @@
 #include "refit/bound.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <numeric>
-#include <vector>
+#include <utility>
 
-#include "refit/overlap.hpp"
+#include "egress.hpp"
 
 namespace refit {
 namespace {
 
 using DomainSet = std::vector<std::uint32_t>;
 
-void sort_unique(DomainSet& domains) {
+DomainSet domains_of(const std::vector<std::uint32_t>& ranks, const Fabric& fabric) {
+    DomainSet domains;
+    for (const auto rank : ranks) {
+        if (domains.empty() || domains.back() != fabric.domain_of(rank)) {
+            domains.push_back(fabric.domain_of(rank));
+        }
+    }
     std::ranges::sort(domains);
     domains.erase(std::unique(domains.begin(), domains.end()), domains.end());
+    return domains;
 }
 
-/// Bytes that each cut has to carry, gathered over the workload.
+/// What the cuts have to carry, gathered over the slices.
 class Demands {
 public:
-    Demands(const Workload& workload, const TrainLayout& train, const Cluster& cluster)
-        : train_{train}, cluster_{cluster}, entering_(cluster.domains(), 0), wanted_(cluster.domains(), 0) {
-        for (const auto& entry : workload.classes()) {
-            for (std::uint32_t generate = 0; generate < entry.destinations.size(); ++generate) {
-                add(entry, generate);
+    Demands(const SliceTable& slices, const Fabric& fabric)
+        : fabric_{fabric},
+          domains_(slices.rank_sets()),
+          wanted_(slices.rank_sets(), 0.0),
+          entering(fabric.domains(), 0),
+          need(fabric.ranks(), 0.0),
+          local_need(fabric.ranks(), 0.0) {
+        for (std::uint32_t set = 0; set < slices.rank_sets(); ++set) {
+            domains_[set] = domains_of(slices.rank_set(set), fabric);
+        }
+        for (const auto& slice : slices.slices()) {
+            add(slice, slices);
+        }
+        for (std::uint32_t set = 0; set < slices.rank_sets(); ++set) {
+            for (const auto rank : wanted_[set] > 0.0 ? slices.rank_set(set) : std::vector<std::uint32_t>{}) {
+                need[rank] += wanted_[set];
             }
         }
     }
-
-    [[nodiscard]] const std::vector<std::uint64_t>& entering() const noexcept { return entering_; }
-    [[nodiscard]] const std::vector<std::uint64_t>& wanted() const noexcept { return wanted_; }
-    /// Bytes that exactly these domains hold and some domain outside them wants.
-    [[nodiscard]] const std::map<DomainSet, std::uint64_t>& leaving() const noexcept { return leaving_; }
-    [[nodiscard]] std::uint64_t copies() const noexcept { return std::accumulate(entering_.begin(), entering_.end(), std::uint64_t{0}); }
 
 private:
-    void add(const WorkloadClass& entry, std::uint32_t generate) {
-        const auto& destination = entry.destinations[generate];
-        std::vector<DomainSet> receivers;
-        for (const auto& shard : destination.shards()) {
-            receivers.push_back(domains_of(shard.members, cluster_.train_gpus()));
+    void add(const Slice& slice, const SliceTable& slices) {
+        const auto& held = domains_[slice.holders];
+        bool leaves = false;
+        for (const auto domain : domains_[slice.receivers]) {
+            if (!std::ranges::binary_search(held, domain)) {
+                entering[domain] += slice.bytes;
+                copies += Bytes{slice.bytes};
+                leaves = true;
+            }
         }
-        const auto cells = overlap(entry.source, destination);
-        for (const auto& slice : entry.slices) {
-            if (slice.generate_stage == generate) {
-                add_slice(entry, slice, cells, receivers);
-                add_wanted(entry, slice, destination);
+        if (held.size() == 1 && domains_[slice.receivers] == held) {
+            local_by_holders[slice.holders] += static_cast<double>(slice.bytes);
+        }
+        wanted_[slice.receivers] += static_cast<double>(slice.bytes);
+        by_holders[slice.holders] += static_cast<double>(slice.bytes);
+        if (leaves) {
+            by_domains[held] += static_cast<double>(slice.bytes);
+            leaving_by_holders[slice.holders] += static_cast<double>(slice.bytes);
+            is_sending_.insert(is_sending_.end(), held.begin(), held.end());
+        }
+        is_sending_.insert(is_sending_.end(), domains_[slice.receivers].begin(), domains_[slice.receivers].end());
+        if (is_sending_.size() > 4 * std::size_t{fabric_.domains()} + 64) {
+            compact();
+        }
+        if (held.size() == 1) {
+            for (const auto rank : std::ranges::binary_search(domains_[slice.receivers], held.front())
+                                       ? slices.rank_set(slice.receivers)
+                                       : std::vector<std::uint32_t>{}) {
+                local_need[rank] += fabric_.domain_of(rank) == held.front() ? static_cast<double>(slice.bytes) : 0.0;
             }
         }
     }
-
-    [[nodiscard]] DomainSet domains_of(const std::vector<std::uint32_t>& members, std::uint32_t first) const {
-        DomainSet domains;
-        for (const auto member : members) {
-            domains.push_back(cluster_.domain_of(RankId{first + member}).index());
-        }
-        sort_unique(domains);
-        return domains;
+    void compact() {
+        std::ranges::sort(is_sending_);
+        is_sending_.erase(std::unique(is_sending_.begin(), is_sending_.end()), is_sending_.end());
     }
 
-    void add_slice(const WorkloadClass& entry, const WorkloadSlice& slice, const std::vector<OverlapCell>& cells,
-                   const std::vector<DomainSet>& receivers) {
-        std::vector<DomainSet> holders;
-        for (const auto& shard : entry.source.shards()) {
-            holders.push_back(domains_of(shard.members, slice.train_stage * train_.ranks_per_stage()));
-        }
-        for (const auto& cell : cells) {
-            const auto bytes = cell.box.volume() * entry.element_bytes() * slice.layers;
-            const auto& held = holders[cell.source];
-            bool leaves = false;
-            for (const auto domain : receivers[cell.destination]) {
-                if (!std::ranges::binary_search(held, domain)) {
-                    entering_[domain] += bytes;
-                    leaves = true;
-                }
-            }
-            if (leaves) {
-                leaving_[held] += bytes;
-            }
-        }
+    const Fabric& fabric_;
+    std::vector<DomainSet> domains_;  ///< By rank set.
+    std::vector<double> wanted_;      ///< By rank set, as receivers.
+    DomainSet is_sending_;
+
+public:
+    /// Domains with a holder or a receiver.
+    [[nodiscard]] const DomainSet& senders() {
+        compact();
+        return is_sending_;
     }
 
-    void add_wanted(const WorkloadClass& entry, const WorkloadSlice& slice, const Distribution& destination) {
-        for (const auto& shard : destination.shards()) {
-            const auto bytes = shard.elements() * entry.element_bytes() * slice.layers;
-            for (const auto member : shard.members) {
-                wanted_[cluster_.domain_of(cluster_.generator(member)).index()] += bytes;
-            }
-        }
-    }
-
-    const TrainLayout& train_;
-    const Cluster& cluster_;
-    std::vector<std::uint64_t> entering_;
-    std::vector<std::uint64_t> wanted_;
-    std::map<DomainSet, std::uint64_t> leaving_;
+    std::vector<std::uint64_t> entering;             ///< By domain: wanted there and held elsewhere only.
+    std::vector<double> need;                        ///< By rank.
+    std::vector<double> local_need;                  ///< By rank: held in its own domain only.
+    std::map<DomainSet, double> by_domains;          ///< What leaves the domains that hold it.
+    std::map<std::uint32_t, double> by_holders;      ///< By rank set.
+    std::map<std::uint32_t, double> leaving_by_holders;
+    std::map<std::uint32_t, double> local_by_holders;  ///< Of it, what no other domain wants or holds.
+    Bytes copies;
 };
 
-/// Summed port rates of the ranks in each domain. Unit: bytes per second.
-struct DomainPorts {
-    std::vector<double> nic;      ///< Of all ranks in the domain.
-    std::vector<double> ingress;  ///< NIC and NVLink of the generators in it.
-};
-
-DomainPorts ports_of(const Cluster& cluster, const SideRates& rates) {
-    DomainPorts ports{std::vector<double>(cluster.domains(), 0.0), std::vector<double>(cluster.domains(), 0.0)};
-    for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
-        const auto domain = cluster.domain_of(RankId{rank}).index();
-        const auto& side = cluster.is_trainer(RankId{rank}) ? rates.train : rates.generate;
-        ports.nic[domain] += side.nic.bytes_per_second();
-        if (!cluster.is_trainer(RankId{rank})) {
-            ports.ingress[domain] += side.nic.bytes_per_second() + side.nvlink.bytes_per_second();
-        }
+std::string describe(const std::vector<std::uint32_t>& cut, const std::string& one) {
+    if (cut.size() == 1) {
+        return one + " " + std::to_string(cut.front());
     }
-    return ports;
+    return std::to_string(cut.size()) + " " + one + "s, " + std::to_string(cut.front()) + " to " + std::to_string(cut.back());
 }
 
-void raise(Bound& bound, double bytes, double rate, BoundKind kind, const std::string& where) {
-    if (bytes > 0.0 && Seconds{bytes / rate} > bound.time) {
+void raise(CutBound& bound, double bytes, double rate, const std::string& where) {
+    if (bytes <= 0.0) {
+        return;
+    }
+    // A port that is down never finishes: the quotient is infinite.
+    if (Seconds{bytes / rate} > bound.time) {
         bound.time = Seconds{bytes / rate};
-        bound.kind = kind;
         bound.where = where;
     }
 }
 
-/// Bytes whose holders all lie in `domains`, over the NICs of those domains.
-void raise_by_egress(Bound& bound, const Demands& demands, const DomainPorts& ports, const DomainSet& domains,
-                     const std::string& where) {
-    double bytes = 0.0;
-    for (const auto& [held, leaving] : demands.leaving()) {
-        bytes += std::ranges::includes(domains, held) ? static_cast<double>(leaving) : 0.0;
+void raise_by_egress(CutBound& bound, const std::vector<EgressGroup>& groups, const std::vector<double>& rates,
+                     const std::string& one) {
+    if (groups.empty()) {
+        return;
     }
-    double rate = 0.0;
-    for (const auto domain : domains) {
-        rate += ports.nic[domain];
+    for (const auto& group : groups) {
+        if (std::ranges::none_of(group.nodes, [&](auto node) { return rates[node] > 0.0; })) {
+            bound = {bound.kind, Seconds{std::numeric_limits<double>::infinity()}, describe(group.nodes, one)};
+            return;
+        }
     }
-    raise(bound, bytes, rate, BoundKind::kSourceEgress, where);
+    const auto shares = least_egress(groups, rates);
+    if (Seconds{shares.seconds} > bound.time) {
+        bound.time = Seconds{shares.seconds};
+        bound.where = describe(shares.cut, one);
+    }
+}
+
+std::vector<EgressGroup> groups_of(const std::map<std::uint32_t, double>& by_holders, const SliceTable& slices) {
+    std::vector<EgressGroup> groups;
+    for (const auto& [holders, bytes] : by_holders) {
+        groups.push_back({slices.rank_set(holders), bytes});
+    }
+    return groups;
+}
+
+template <class Rate>
+std::vector<double> rates_of(std::uint32_t count, Rate&& rate) {
+    std::vector<double> rates;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        rates.push_back(rate(i));
+    }
+    return rates;
+}
+
+void add_ingress(CutBounds& bounds, const Demands& demands, const Fabric& fabric) {
+    auto& by_domain = bounds.cuts[static_cast<std::size_t>(BoundKind::kDomainIngress)];
+    auto& by_gpu = bounds.cuts[static_cast<std::size_t>(BoundKind::kGpuIngress)];
+    auto& by_nvlink = bounds.cuts[static_cast<std::size_t>(BoundKind::kLocalIngress)];
+    auto& by_ports = bounds.cuts[static_cast<std::size_t>(BoundKind::kPortIngress)];
+    for (std::uint32_t domain = 0; domain < fabric.domains(); ++domain) {
+        const auto where = "domain " + std::to_string(domain);
+        raise(by_domain, static_cast<double>(demands.entering[domain]), fabric.domain_ports(domain).nic_in, where);
+        double need = 0.0;
+        double rate = 0.0;
+        for (const auto rank : fabric.members(domain)) {
+            const auto& ports = fabric.ports(rank);
+            const auto gpu = "rank " + std::to_string(rank);
+            raise(by_gpu, demands.need[rank], ports.nic_in + ports.nvlink_in, gpu);
+            raise(by_nvlink, demands.local_need[rank], ports.nvlink_in, gpu);
+            need += demands.need[rank];
+            // What only passes through a GPU that wants nothing has to reach one that does.
+            rate += demands.need[rank] > 0.0 ? ports.nic_in + ports.nvlink_in : 0.0;
+        }
+        raise(by_ports, need, rate, where);
+    }
+}
+
+CutBounds all_bounds(const SliceTable& slices, const Fabric& fabric, bool with_own_nics) {
+    Demands demands{slices, fabric};
+    CutBounds bounds;
+    for (const auto kind : {BoundKind::kDomainIngress, BoundKind::kGpuIngress, BoundKind::kLocalIngress, BoundKind::kPortIngress,
+                            BoundKind::kSourceEgress, BoundKind::kGpuEgress, BoundKind::kLocalEgress, BoundKind::kCopyVolume}) {
+        bounds.cuts.push_back({kind, Seconds{}, ""});
+    }
+    bounds.own_nic_egress.kind = BoundKind::kSourceEgress;
+    bounds.network_bytes = demands.copies;
+    add_ingress(bounds, demands, fabric);
+    const auto domain_nics = rates_of(fabric.domains(), [&](auto i) { return fabric.domain_ports(i).nic_out; });
+    std::vector<EgressGroup> domain_groups;
+    for (const auto& [held, bytes] : demands.by_domains) {
+        domain_groups.push_back({held, bytes});
+    }
+    raise_by_egress(bounds.cuts[static_cast<std::size_t>(BoundKind::kSourceEgress)], domain_groups, domain_nics, "domain");
+    raise_by_egress(bounds.cuts[static_cast<std::size_t>(BoundKind::kGpuEgress)],
+                    groups_of(demands.by_holders, slices),
+                    rates_of(fabric.ranks(), [&](auto i) { return fabric.ports(i).nic_out + fabric.ports(i).nvlink_out; }),
+                    "rank");
+    raise_by_egress(bounds.cuts[static_cast<std::size_t>(BoundKind::kLocalEgress)],
+                    groups_of(demands.local_by_holders, slices),
+                    rates_of(fabric.ranks(), [&](auto i) { return fabric.ports(i).nvlink_out; }),
+                    "rank");
+    if (with_own_nics) {
+        raise_by_egress(bounds.own_nic_egress,
+                        groups_of(demands.leaving_by_holders, slices),
+                        rates_of(fabric.ranks(), [&](auto i) { return fabric.ports(i).nic_out; }),
+                        "rank");
+    }
+    double nics = 0.0;
+    for (const auto domain : demands.senders()) {
+        nics += domain_nics[domain];
+    }
+    raise(bounds.cuts[static_cast<std::size_t>(BoundKind::kCopyVolume)], demands.copies.as_double(), nics, "all NICs");
+    return bounds;
 }
 
 }  // namespace
 
-SideRates port_rates(const Cluster& cluster, double nic, double nvlink) {
-    const auto of = [&](const System& system) {
-        return PortRates{system.nic_per_gpu() * nic, system.nvlink.value * nvlink};
-    };
-    return {of(cluster.train_system()), of(cluster.generate_system())};
-}
-
 std::string_view name_of(BoundKind kind) noexcept {
     switch (kind) {
+        case BoundKind::kGpuIngress:
+            return "gpu-ingress";
+        case BoundKind::kLocalIngress:
+            return "local-ingress";
         case BoundKind::kPortIngress:
             return "port-ingress";
         case BoundKind::kSourceEgress:
             return "source-egress";
+        case BoundKind::kGpuEgress:
+            return "gpu-egress";
+        case BoundKind::kLocalEgress:
+            return "local-egress";
         case BoundKind::kCopyVolume:
             return "copy-volume";
         case BoundKind::kDomainIngress:
@@ -163,37 +246,13 @@ std::string_view name_of(BoundKind kind) noexcept {
     return "domain-ingress";
 }
 
-Bound lower_bound(const Workload& workload, const TrainLayout& train, const Cluster& cluster, const SideRates& rates) {
-    const Demands demands{workload, train, cluster};
-    const auto ports = ports_of(cluster, rates);
-    Bound bound;
-    bound.network_bytes = Bytes{demands.copies()};
-    DomainSet everywhere;
-    DomainSet trainers;
-    for (std::uint32_t domain = 0; domain < cluster.domains(); ++domain) {
-        const auto where = "domain " + std::to_string(domain);
-        const auto entering = static_cast<double>(demands.entering()[domain]);
-        raise(bound, entering, ports.nic[domain], BoundKind::kDomainIngress, where);
-        raise(bound, static_cast<double>(demands.wanted()[domain]), ports.ingress[domain], BoundKind::kPortIngress, where);
-        everywhere.push_back(domain);
-    }
-    for (std::uint32_t rank = 0; rank < cluster.train_gpus(); ++rank) {
-        trainers.push_back(cluster.domain_of(RankId{rank}).index());
-    }
-    sort_unique(trainers);
-    for (const auto domain : trainers) {
-        raise_by_egress(bound, demands, ports, {domain}, "trainer domain " + std::to_string(domain));
-    }
-    for (const auto& [held, bytes] : demands.leaving()) {
-        raise_by_egress(bound, demands, ports, held, "trainer domains " + std::to_string(held.front()) + " to " + std::to_string(held.back()));
-    }
-    raise_by_egress(bound, demands, ports, trainers, "all trainer domains");
-    double all_nics = 0.0;
-    for (const auto domain : everywhere) {
-        all_nics += ports.nic[domain];
-    }
-    raise(bound, static_cast<double>(demands.copies()), all_nics, BoundKind::kCopyVolume, "all NICs");
-    return bound;
+Bound CutBounds::largest() const {
+    const auto& cut = *std::ranges::max_element(cuts, {}, &CutBound::time);
+    return {cut.time, cut.kind, cut.where, network_bytes};
 }
+
+CutBounds cut_bounds(const SliceTable& slices, const Fabric& fabric) { return all_bounds(slices, fabric, true); }
+
+Bound lower_bound(const SliceTable& slices, const Fabric& fabric) { return all_bounds(slices, fabric, false).largest(); }
 
 }  // namespace refit

@@ -52,12 +52,12 @@ public:
     GatherBuilder(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes)
         : plan_{plan}, scenario_{scenario}, train_{scenario.train} {
         for (const auto index : classes) {
-            classes_.push_back(&workload.classes()[index]);
+            classes_.push_back({index, &workload.classes()[index]});
         }
     }
 
     void build() {
-        for (const auto* entry : classes_) {
+        for (const auto& [index, entry] : classes_) {
             gather_.payload += entry->parameter.bytes();
             gather_.loaded_tensors += entry->parameter.tensors();
         }
@@ -72,10 +72,13 @@ public:
 
 private:
     void add(PlanStage& stage, CollectiveRole role, RankGroups groups, std::vector<std::uint64_t> bytes,
-             std::uint64_t calls) {
+             std::uint64_t calls, ClassIndices parameters) {
         plan_.groups.push_back(std::move(groups));
-        stage.collectives.push_back(
-            {role, static_cast<std::uint32_t>(plan_.groups.size() - 1), std::move(bytes), calls});
+        stage.collectives.push_back({role,
+                                     static_cast<std::uint32_t>(plan_.groups.size() - 1),
+                                     std::move(bytes),
+                                     calls,
+                                     std::move(parameters)});
     }
 
     void add_pipeline_broadcasts() {
@@ -85,14 +88,16 @@ private:
         for (std::uint32_t stage = 0; stage < train_.pp; ++stage) {
             std::vector<std::uint64_t> bytes(train_.ranks_per_stage(), 0);
             std::uint64_t calls = 0;
-            for (const auto* entry : classes_) {
+            ClassIndices parameters;
+            for (const auto& [index, entry] : classes_) {
                 const auto layers = layers_from(*entry, stage);
                 if (layers > 0) {
+                    parameters.push_back(index);
                     calls += is_task(entry->parameter) ? layers * local_experts(entry->parameter, train_) : 0;
                     add_shards(*entry, layers, bytes);
                 }
             }
-            add(gather_, CollectiveRole::kPipelineBroadcast, pipeline_groups(train_, stage), std::move(bytes), calls);
+            add(gather_, CollectiveRole::kPipelineBroadcast, pipeline_groups(train_, stage), std::move(bytes), calls, std::move(parameters));
         }
     }
 
@@ -122,7 +127,9 @@ private:
         Bytes expert;
         std::uint64_t dense_calls = 0;
         std::uint64_t expert_calls = 0;
-        for (const auto* entry : classes_) {
+        ClassIndices dense_classes;
+        ClassIndices expert_classes;
+        for (const auto& [index, entry] : classes_) {
             const auto& parameter = entry->parameter;
             const auto tp = parameter.is_expert() ? train_.etp : train_.tp;
             if (tp == 1 || !is_sharded(parameter)) {
@@ -135,9 +142,10 @@ private:
             const auto tensors = entry->logical_tensors() * local_experts(parameter, train_);
             (parameter.is_expert() ? expert : dense) += Bytes{elements} * entry->element_bytes() * tensors;
             (parameter.is_expert() ? expert_calls : dense_calls) += is_task(parameter) ? tensors : 0;
+            (parameter.is_expert() ? expert_classes : dense_classes).push_back(index);
         }
-        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.tp, 1), dense, dense_calls);
-        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.etp, 1), expert, expert_calls);
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.tp, 1), dense, dense_calls, std::move(dense_classes));
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.etp, 1), expert, expert_calls, std::move(expert_classes));
         return dense + expert;
     }
 
@@ -145,20 +153,23 @@ private:
     Bytes add_expert_all_gathers() {
         Bytes bytes;
         std::uint64_t calls = 0;
-        for (const auto* entry : classes_) {
+        ClassIndices parameters;
+        for (const auto& [index, entry] : classes_) {
             if (entry->parameter.is_expert() && train_.ep > 1) {
+                parameters.push_back(index);
                 bytes += entry->parameter.bytes();
                 calls += entry->logical_tensors() * local_experts(entry->parameter, train_);
             }
         }
-        add_all_gather(CollectiveRole::kExpertAllGather, groups_in_stages(train_, train_.ep, train_.etp), bytes, calls);
+        add_all_gather(CollectiveRole::kExpertAllGather, groups_in_stages(train_, train_.ep, train_.etp), bytes, calls, std::move(parameters));
         return bytes;
     }
 
-    void add_all_gather(CollectiveRole role, RankGroups groups, Bytes bytes, std::uint64_t calls) {
+    void add_all_gather(CollectiveRole role, RankGroups groups, Bytes bytes, std::uint64_t calls,
+                        ClassIndices parameters) {
         if (bytes.count() > 0) {
             std::vector<std::uint64_t> per_group(groups.size(), bytes.count());
-            add(gather_, role, std::move(groups), std::move(per_group), calls);
+            add(gather_, role, std::move(groups), std::move(per_group), calls, std::move(parameters));
         }
     }
 
@@ -170,16 +181,24 @@ private:
         for (std::uint32_t rank = 0; rank < scenario_.cluster.gpus(); ++rank) {
             everyone.emplace_back(rank);
         }
-        add(broadcast, CollectiveRole::kWeightBroadcast, {std::move(everyone)}, {broadcast.payload.count()}, 1);
+        add(broadcast, CollectiveRole::kWeightBroadcast, {std::move(everyone)}, {broadcast.payload.count()}, 1, indices());
         plan_.stages.push_back(std::move(gather_));
         plan_.stages.push_back(std::move(broadcast));
+    }
+
+    [[nodiscard]] ClassIndices indices() const {
+        ClassIndices all;
+        for (const auto& [index, entry] : classes_) {
+            all.push_back(index);
+        }
+        return all;
     }
 
     Plan& plan_;
     const Scenario& scenario_;
     const TrainLayout& train_;
     PlanStage gather_;
-    std::vector<const WorkloadClass*> classes_;
+    std::vector<std::pair<std::uint32_t, const WorkloadClass*>> classes_;
 };
 
 }  // namespace
@@ -188,6 +207,47 @@ void add_gather_broadcast(Plan& plan, const Scenario& scenario, const Workload& 
     if (!classes.empty()) {
         GatherBuilder{plan, scenario, workload, classes}.build();
     }
+}
+
+void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Workload& workload,
+                                const ClassIndices& classes) {
+    PlanStage gather;
+    PlanStage broadcast;
+    broadcast.kind = StageKind::kBroadcast;
+    const auto add = [&](PlanStage& stage, CollectiveRole role, std::vector<RankId> group, std::uint64_t bytes,
+                         std::uint64_t calls, ClassIndices parameters) {
+        plan.groups.push_back({std::move(group)});
+        stage.collectives.push_back(
+            {role, static_cast<std::uint32_t>(plan.groups.size() - 1), {bytes}, calls, std::move(parameters)});
+    };
+    for (const auto index : classes) {
+        const auto& entry = workload.classes()[index];
+        gather.payload += entry.parameter.bytes();
+        gather.loaded_tensors += entry.parameter.tensors();
+        std::vector<RankId> group{RankId{0}};
+        for (const auto& shard : entry.source.shards()) {
+            if (shard.members.front() != 0) {
+                group.emplace_back(shard.members.front());
+            }
+        }
+        if (group.size() > 1) {
+            add(gather,
+                CollectiveRole::kTensorAllGather,
+                std::move(group),
+                entry.parameter.bytes().count(),
+                entry.logical_tensors(),
+                {index});
+        }
+    }
+    gather.copied = gather.payload * 2;
+    broadcast.payload = gather.payload;
+    std::vector<RankId> everyone;
+    for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
+        everyone.emplace_back(rank);
+    }
+    add(broadcast, CollectiveRole::kWeightBroadcast, std::move(everyone), gather.payload.count(), 1, classes);
+    plan.stages.push_back(std::move(gather));
+    plan.stages.push_back(std::move(broadcast));
 }
 
 }  // namespace refit

@@ -9,12 +9,13 @@
 
 #include "plan_builder.hpp"
 #include "refit/layout_check.hpp"
+#include "refit/optimal.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit {
 namespace {
 
-constexpr std::array kMethods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped};
+constexpr std::array kMethods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal};
 
 /// The indices of the classes that go by the bulk path, or of the others.
 ClassIndices select(const Workload& workload, Coverage coverage, bool wanted) {
@@ -62,6 +63,18 @@ Faults check_reshard(const Scenario& scenario, const Workload& workload) {
     return faults;
 }
 
+/// Everything in one stage of relayed messages.
+void add_relays(Plan& plan, const Workload& workload, const Cluster& cluster, const SideRates& rates) {
+    auto& stage = plan.stages.emplace_back();
+    stage.kind = StageKind::kRelay;
+    stage.relays = optimal_relays(SliceTable::make(workload, cluster.train_gpus()), Fabric{cluster, rates});
+    for (const auto& entry : workload.classes()) {
+        stage.payload += entry.parameter.bytes();
+        stage.expert_parameters += entry.parameter.is_expert() ? entry.logical_tensors() : 0;
+        stage.other_parameters += entry.parameter.is_ffn ? 0 : entry.logical_tensors();
+    }
+}
+
 }  // namespace
 
 std::string_view name_of(Method method) noexcept {
@@ -72,6 +85,8 @@ std::string_view name_of(Method method) noexcept {
             return "direct";
         case Method::kStriped:
             return "striped";
+        case Method::kOptimal:
+            return "optimal";
         case Method::kGatherBroadcast:
             break;
     }
@@ -104,20 +119,55 @@ Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& 
             add_gather_broadcast(plan, scenario, workload, everything);
             break;
         case Method::kDirect:
-            add_transfers(plan, scenario, workload, everything, Spread::kEveryReplica);
+            add_transfers(plan, scenario.cluster, workload, everything, Spread::kEveryReplica);
             break;
         case Method::kStriped:
-            add_transfers(plan, scenario, workload, everything, Spread::kStripes);
+            add_transfers(plan, scenario.cluster, workload, everything, Spread::kStripes);
             break;
+        case Method::kOptimal: {
+            const auto& constants = scenario.engine.constants;
+            add_relays(plan,
+                       workload,
+                       scenario.cluster,
+                       port_rates(scenario.cluster, constants.nic_efficiency.value, constants.nvlink_efficiency.value));
+            break;
+        }
         case Method::kHybrid: {
             auto faults = check_reshard(scenario, workload);
             if (!faults.empty()) {
                 return fail(std::move(faults));
             }
-            add_transfers(plan, scenario, workload, select(workload, scenario.coverage, true), Spread::kStripes);
+            add_transfers(plan, scenario.cluster, workload, select(workload, scenario.coverage, true), Spread::kStripes);
             add_gather_broadcast(plan, scenario, workload, select(workload, scenario.coverage, false));
             break;
         }
+    }
+    return plan;
+}
+
+Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& rates, const Workload& workload) {
+    Plan plan;
+    plan.method = method;
+    plan.coverage = Coverage::kAll;
+    const auto everything = select(workload, Coverage::kAll, true);
+    switch (method) {
+        case Method::kGatherBroadcast:
+            add_plain_gather_broadcast(plan, cluster, workload, everything);
+            break;
+        case Method::kDirect:
+            add_transfers(plan, cluster, workload, everything, Spread::kEveryReplica);
+            break;
+        case Method::kStriped:
+            add_transfers(plan, cluster, workload, everything, Spread::kStripes);
+            break;
+        case Method::kOptimal:
+            add_relays(plan, workload, cluster, rates);
+            break;
+        case Method::kHybrid:
+            return fail(ErrorCode::kUnsupported,
+                        "hybrid-needs-names",
+                        "method hybrid tells bulk parameters by their names and place in a model, which plain tensors do "
+                        "not have; striped is what it does with bulk parameters");
     }
     return plan;
 }

@@ -17,6 +17,11 @@ using ClassIndices = std::vector<std::uint32_t>;
 /// Source: Megatron-Bridge conversion/param_mapping.py; NeMo RL packed_tensor.py.
 void add_gather_broadcast(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes);
 
+/// The same where no framework's groups are known: the first holders of each tensor's shards gather it, trainer 0 among
+/// them, which broadcasts it.
+void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Workload& workload,
+                                const ClassIndices& classes);
+
 /// How point-to-point transfers are spread over the replicas of source and destination.
 enum class Spread : std::uint8_t {
     kEveryReplica,  ///< Each destination rank gets all it wants from a holder; holders take turns.
@@ -25,7 +30,7 @@ enum class Spread : std::uint8_t {
 
 /// Adds one transfer stage for each trainer stage.
 /// Source of kStripes: NeMo RL xferdtensor_python.py.
-void add_transfers(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes,
+void add_transfers(Plan& plan, const Cluster& cluster, const Workload& workload, const ClassIndices& classes,
                    Spread spread);
 
 }  // namespace refit

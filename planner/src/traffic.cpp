@@ -91,6 +91,10 @@ void Traffic::add_ring(const Cluster& cluster, const std::vector<RankId>& group,
 
 Traffic transfer_traffic(const Plan& plan, const PlanStage& stage, const Cluster& cluster) {
     Traffic traffic{cluster.gpus()};
+    const auto& relays = stage.relays;
+    for (std::size_t i = 0; i < relays.size(); ++i) {
+        traffic.add_hop(cluster, RankId{relays.source[i]}, RankId{relays.destination[i]}, relays.messages[relays.message[i]].bytes);
+    }
     std::vector<std::uint64_t> bytes;
     for (const auto& use : stage.transfers) {
         const auto& block = plan.blocks[use.block];

@@ -113,9 +113,9 @@ TransferBlock to_representatives(const Distribution& source, const Distribution&
 
 class TransferBuilder {
 public:
-    TransferBuilder(Plan& plan, const Scenario& scenario, const Workload& workload, Spread spread)
-        : plan_{plan}, scenario_{scenario}, workload_{workload}, spread_{spread} {
-        for (std::uint32_t stage = 0; stage < scenario.train.pp; ++stage) {
+    TransferBuilder(Plan& plan, const Cluster& cluster, const Workload& workload, Spread spread)
+        : plan_{plan}, cluster_{cluster}, workload_{workload}, spread_{spread} {
+        for (std::uint32_t stage = 0; stage < workload.train_stages(); ++stage) {
             auto& entry = stages_.emplace_back();
             entry.kind = StageKind::kTransfer;
             entry.train_stage = stage;
@@ -159,7 +159,7 @@ private:
         for (const auto& slice : entry.slices) {
             if (slice.generate_stage == generate) {
                 add_use(entry, slice, block_index);
-                add_replica_collective(entry, slice, destination, role);
+                add_replica_collective(index, slice, destination, role);
             }
         }
     }
@@ -200,27 +200,29 @@ private:
     void add_use(const WorkloadClass& entry, const WorkloadSlice& slice, std::uint32_t block) {
         auto& stage = stages_[slice.train_stage];
         stage.transfers.push_back(
-            {block, RankId{slice.train_stage * scenario_.train.ranks_per_stage()}, slice.layers});
+            {block, RankId{slice.train_stage * workload_.trainers_per_stage()}, slice.layers});
         stage.payload += entry.parameter.tensor_bytes() * entry.parameter.tensors_per_layer() * slice.layers;
         stage.expert_parameters += entry.parameter.is_expert() ? slice.layers : 0;
         stage.other_parameters += entry.parameter.is_ffn ? 0 : slice.layers;
     }
 
-    void add_replica_collective(const WorkloadClass& entry, const WorkloadSlice& slice, const Distribution& destination,
+    void add_replica_collective(std::uint32_t index, const WorkloadSlice& slice, const Distribution& destination,
                                 CollectiveRole role) {
+        const auto& entry = workload_.classes()[index];
         RankGroups groups;
         std::vector<std::uint64_t> bytes;
         for (const auto& shard : destination.shards()) {
             if (shard.members.size() > 1) {
                 auto& group = groups.emplace_back();
                 for (const auto member : shard.members) {
-                    group.push_back(scenario_.cluster.generator(member));
+                    group.push_back(cluster_.generator(member));
                 }
                 bytes.push_back(shard.elements() * entry.element_bytes() * slice.layers);
             }
         }
         if (!groups.empty()) {
-            stages_[slice.train_stage].collectives.push_back({role, index_of(std::move(groups)), std::move(bytes), slice.layers});
+            stages_[slice.train_stage].collectives.push_back(
+                {role, index_of(std::move(groups)), std::move(bytes), slice.layers, {index}});
         }
     }
 
@@ -235,7 +237,7 @@ private:
     }
 
     Plan& plan_;
-    const Scenario& scenario_;
+    const Cluster& cluster_;
     const Workload& workload_;
     Spread spread_;
     std::vector<PlanStage> stages_;
@@ -245,9 +247,9 @@ private:
 
 }  // namespace
 
-void add_transfers(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes,
+void add_transfers(Plan& plan, const Cluster& cluster, const Workload& workload, const ClassIndices& classes,
                    Spread spread) {
-    TransferBuilder builder{plan, scenario, workload, spread};
+    TransferBuilder builder{plan, cluster, workload, spread};
     for (const auto index : classes) {
         builder.add(index);
     }

@@ -43,13 +43,16 @@ std::uint64_t WorkloadClass::logical_tensors() const noexcept {
     return parameter.layers.empty() ? 1 : parameter.layers.size();
 }
 
-Workload::Workload(std::vector<WorkloadClass> classes, std::vector<std::uint64_t> generator_bytes)
-    : classes_{std::move(classes)}, generator_bytes_{std::move(generator_bytes)} {}
+Workload::Workload(std::vector<WorkloadClass> classes, std::uint32_t train_stages, std::uint32_t trainers_per_stage,
+                   std::vector<std::uint64_t> generator_bytes)
+    : classes_{std::move(classes)},
+      train_stages_{train_stages},
+      trainers_per_stage_{trainers_per_stage},
+      generator_bytes_{std::move(generator_bytes)} {}
 
 Workload Workload::make(const Scenario& scenario) {
     const auto train_stages = stage_of_layers(scenario.train);
     std::vector<WorkloadClass> classes;
-    std::vector<std::uint64_t> generator_bytes(scenario.generate.gpus, 0);
     for (auto& parameter : scenario.payload()) {
         std::vector<Distribution> destinations;
         for (std::uint32_t stage = 0; stage < scenario.generate.pp; ++stage) {
@@ -58,17 +61,24 @@ Workload Workload::make(const Scenario& scenario) {
         auto slices = slices_of(parameter, scenario, train_stages);
         auto source = megatron::distribution(parameter, scenario.train);
         classes.push_back({std::move(parameter), std::move(source), std::move(destinations), std::move(slices)});
-        const auto& entry = classes.back();
+    }
+    return of(std::move(classes), scenario.train.pp, scenario.train.ranks_per_stage(), scenario.generate.gpus);
+}
+
+Workload Workload::of(std::vector<WorkloadClass> classes, std::uint32_t train_stages, std::uint32_t trainers_per_stage,
+                      std::uint32_t generators) {
+    std::vector<std::uint64_t> generator_bytes(generators, 0);
+    for (const auto& entry : classes) {
         for (const auto& slice : entry.slices) {
             for (const auto& shard : entry.destinations[slice.generate_stage].shards()) {
                 const auto bytes = shard.elements() * entry.element_bytes() * slice.layers;
                 for (const auto member : shard.members) {
-                    generator_bytes[member] += bytes;
+                    generator_bytes.at(member) += bytes;
                 }
             }
         }
     }
-    return {std::move(classes), std::move(generator_bytes)};
+    return {std::move(classes), train_stages, trainers_per_stage, std::move(generator_bytes)};
 }
 
 Bytes Workload::delivered_bytes() const {

@@ -150,8 +150,9 @@ private:
 
     void add_bounds() {
         const auto& constants = scenario_.engine.constants;
+        const auto slices = SliceTable::make(workload_, scenario_.cluster.train_gpus());
         const auto bound = [&](double nic, double nvlink) {
-            return lower_bound(workload_, scenario_.train, scenario_.cluster, port_rates(scenario_.cluster, nic, nvlink));
+            return lower_bound(slices, Fabric{scenario_.cluster, port_rates(scenario_.cluster, nic, nvlink)});
         };
         report_.bound = bound(constants.nic_efficiency.value, constants.nvlink_efficiency.value);
         report_.line_rate_bound = bound(1.0, 1.0);

@@ -83,10 +83,10 @@ void add_case(const Case& entry, const Material& material) {
     });
     add("lower_bound", entry, [&material] {
         const auto& [facts, scenario, workload] = material;
-        benchmark::DoNotOptimize(
-            lower_bound(workload, scenario.train, scenario.cluster, port_rates(scenario.cluster, 1.0, 1.0)));
+        benchmark::DoNotOptimize(lower_bound(SliceTable::make(workload, scenario.cluster.train_gpus()),
+                                             Fabric{scenario.cluster, port_rates(scenario.cluster, 1.0, 1.0)}));
     });
-    for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped}) {
+    for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal}) {
         add_method(method, entry, material);
     }
 }

@@ -8,9 +8,11 @@
 namespace refit {
 namespace {
 
-Bound line_rate_bound(const Scenario& scenario) {
-    return lower_bound(Workload::make(scenario), scenario.train, scenario.cluster, port_rates(scenario.cluster, 1.0, 1.0));
+Bound bound_at(const Scenario& scenario, double efficiency) {
+    return lower_bound(SliceTable::make(Workload::make(scenario), scenario.cluster.train_gpus()),
+                       Fabric{scenario.cluster, port_rates(scenario.cluster, efficiency, efficiency)});
 }
+Bound line_rate_bound(const Scenario& scenario) { return bound_at(scenario, 1.0); }
 
 TEST(Bound, DeepSeekV3OnH100Is0Point84SecondsAtLineRate) {
     // A node of 8 holds 8 of 32 tensor-parallel ranks: a quarter of the 1,339,990,999,040 sharded bytes and all of
@@ -32,9 +34,7 @@ TEST(Bound, DeepSeekV3OnGb200EntersEachRackOnce) {
 
 TEST(Bound, EfficiencyScalesIt) {
     const auto scenario = shipped_scenario("deepseek-v3-h100");
-    const auto workload = Workload::make(scenario);
-    const auto half = lower_bound(workload, scenario.train, scenario.cluster, port_rates(scenario.cluster, 0.5, 0.5));
-    EXPECT_NEAR(half.time.value(), 2.0 * line_rate_bound(scenario).time.value(), 1e-12);
+    EXPECT_NEAR(bound_at(scenario, 0.5).time.value(), 2.0 * line_rate_bound(scenario).time.value(), 1e-12);
 }
 
 TEST(Bound, FewTrainersAreBoundByTheirEgress) {
@@ -48,12 +48,12 @@ TEST(Bound, FewTrainersAreBoundByTheirEgress) {
 
 TEST(Bound, ReceiversBesideTheTrainersNeedNoNetwork) {
     // Four trainers and four generators share one node: nothing must enter it, and each receiver takes 8 GiB over
-    // NVLink and its own NIC: 8 GiB / (450 + 50) GB/s.
+    // NVLink alone, since NICs do not serve inside a node: 8 GiB / 450 GB/s.
     const auto scenario = shipped_scenario("reshard-one-domain", {{"placement.generation_starts_new_domain", "false"}});
     const auto bound = line_rate_bound(scenario);
     EXPECT_EQ(bound.network_bytes.count(), 0U);
-    EXPECT_EQ(bound.kind, BoundKind::kPortIngress);
-    EXPECT_NEAR(bound.time.value(), 8589934592.0 / 500e9, 1e-12);
+    EXPECT_EQ(bound.kind, BoundKind::kLocalIngress);
+    EXPECT_NEAR(bound.time.value(), 8589934592.0 / 450e9, 1e-12);
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 namespace refit {
 
 /// How weights get from trainers to generators.
-enum class Method : std::uint8_t { kGatherBroadcast, kHybrid, kDirect, kStriped };
+enum class Method : std::uint8_t { kGatherBroadcast, kHybrid, kDirect, kStriped, kOptimal };
 
-/// "gather-broadcast", "hybrid", "direct", "striped".
+/// "gather-broadcast", "hybrid", "direct", "striped", "optimal".
 [[nodiscard]] std::string_view name_of(Method method) noexcept;
 /// Also takes "reshard" for hybrid. Errors: kInvalidInput naming the nearest.
 [[nodiscard]] Result<Method> parse_method(std::string_view text);
@@ -42,6 +42,44 @@ struct TransferUse {
     RankId first_source;
     std::uint64_t tensors;
     bool operator==(const TransferUse&) const = default;
+};
+
+/// The same box of consecutive tensors of a class.
+struct MessagePart {
+    std::uint32_t parameter = 0;     ///< Index of the class in the workload.
+    std::uint32_t slice = 0;         ///< Index into the class's slices: between which stages.
+    std::uint32_t first_tensor = 0;  ///< Of the slice's tensors.
+    std::uint32_t tensors = 1;
+    Box box;
+    bool operator==(const MessagePart&) const = default;
+};
+
+/// What travels as one: parts [first_part, first_part + parts) of its table.
+struct Message {
+    std::uint32_t first_part = 0;
+    std::uint32_t parts = 0;
+    std::uint64_t bytes = 0;
+    bool operator==(const Message&) const = default;
+};
+
+/// Messages that ranks send, and pass on, by columns. Ranks are numbered over the job.
+/// Invariant: the columns have equal length; a hop follows only an earlier one, of the same message, which ends where
+/// it begins; a hop that follows none begins at a rank that holds the message.
+struct RelayTable {
+    static constexpr std::uint32_t kNone = 0xffffffff;
+
+    std::vector<MessagePart> parts;
+    std::vector<Message> messages;
+    std::vector<std::uint32_t> message;  ///< Which message the hop carries.
+    std::vector<std::uint32_t> source;
+    std::vector<std::uint32_t> destination;
+    std::vector<std::uint32_t> follows;  ///< The hop that brings the message to the source, or kNone.
+    std::uint32_t chunks = 1;            ///< In which a rank passes a message on while it receives it.
+
+    [[nodiscard]] std::size_t size() const noexcept { return source.size(); }
+    /// Hops on the longest way from a holder to a receiver; 0 for an empty table.
+    [[nodiscard]] std::uint32_t depth() const;
+    bool operator==(const RelayTable&) const = default;
 };
 
 /// Groups of ranks that run the same collective side by side; the first of a group is its root.
@@ -71,6 +109,7 @@ struct Collective {
     std::uint32_t groups;             ///< Index into Plan::groups.
     std::vector<std::uint64_t> bytes; ///< Over all calls.
     std::uint64_t calls = 0;          ///< Of each group, one after another.
+    std::vector<std::uint32_t> parameters;  ///< Indices of the classes whose tensors it moves, ascending.
     bool operator==(const Collective&) const = default;
 };
 
@@ -78,6 +117,7 @@ enum class StageKind : std::uint8_t {
     kGather,     ///< Trainers assemble full parameters.
     kBroadcast,  ///< Trainer 0 sends them to all.
     kTransfer,   ///< Trainers of one stage send to generators, which may share among themselves after.
+    kRelay,      ///< Ranks send and pass on messages, all at once, each at a steady rate.
 };
 
 /// A step of a plan. Gather and broadcast of one part run as a pipeline over packs; transfer stages run
@@ -87,6 +127,7 @@ struct PlanStage {
     std::uint32_t train_stage = 0;  ///< For kTransfer.
     std::vector<TransferUse> transfers;
     std::vector<Collective> collectives;
+    RelayTable relays;                     ///< For kRelay.
     Bytes payload;                         ///< Full parameters handled, each once.
     Bytes copied;                          ///< Device copies on each trainer.
     std::uint64_t loaded_tensors = 0;      ///< Hugging Face tensors that each receiver loads one by one.

@@ -38,8 +38,15 @@ class Workload {
 public:
     /// Cost: in classes and ranks, not in tensors.
     [[nodiscard]] static Workload make(const Scenario& scenario);
+    /// From distributions as they are. Pre: members of sources lie below `trainers_per_stage`, members of destinations
+    /// below `generators`; every destination element is held by some source member of each slice's trainer stage.
+    [[nodiscard]] static Workload of(std::vector<WorkloadClass> classes, std::uint32_t train_stages,
+                                     std::uint32_t trainers_per_stage, std::uint32_t generators);
 
     [[nodiscard]] std::span<const WorkloadClass> classes() const noexcept { return classes_; }
+    [[nodiscard]] std::uint32_t train_stages() const noexcept { return train_stages_; }
+    /// Ranks of one trainer stage; those of stage s begin at rank s times this.
+    [[nodiscard]] std::uint32_t trainers_per_stage() const noexcept { return trainers_per_stage_; }
     /// Bytes that each generator holds after the refit, by its index.
     [[nodiscard]] std::span<const std::uint64_t> generator_bytes() const noexcept { return generator_bytes_; }
     /// Sum of all destination boxes.
@@ -48,9 +55,12 @@ public:
     [[nodiscard]] Bytes payload_bytes() const;
 
 private:
-    Workload(std::vector<WorkloadClass> classes, std::vector<std::uint64_t> generator_bytes);
+    Workload(std::vector<WorkloadClass> classes, std::uint32_t train_stages, std::uint32_t trainers_per_stage,
+             std::vector<std::uint64_t> generator_bytes);
 
     std::vector<WorkloadClass> classes_;
+    std::uint32_t train_stages_;
+    std::uint32_t trainers_per_stage_;
     std::vector<std::uint64_t> generator_bytes_;
 };
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/fabric.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace refit {
+namespace {
+
+std::vector<std::uint32_t> domains_of(const Cluster& cluster) {
+    std::vector<std::uint32_t> domains;
+    for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
+        domains.push_back(cluster.domain_of(RankId{rank}).index());
+    }
+    return domains;
+}
+
+std::vector<GpuPorts> ports_of(const Cluster& cluster, const SideRates& rates) {
+    std::vector<GpuPorts> ports;
+    for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
+        const auto& side = cluster.is_trainer(RankId{rank}) ? rates.train : rates.generate;
+        const auto nic = side.nic.bytes_per_second();
+        const auto nvlink = side.nvlink.bytes_per_second();
+        ports.push_back({nic, nic, nvlink, nvlink});
+    }
+    return ports;
+}
+
+}  // namespace
+
+SideRates port_rates(const Cluster& cluster, double nic, double nvlink) {
+    const auto of = [&](const System& system) {
+        return PortRates{system.nic_per_gpu() * nic, system.nvlink.value * nvlink};
+    };
+    return {of(cluster.train_system()), of(cluster.generate_system())};
+}
+
+Fabric::Fabric(std::vector<std::uint32_t> domain_of, std::vector<GpuPorts> ports)
+    : domain_of_{std::move(domain_of)}, ports_{std::move(ports)} {
+    if (domain_of_.size() != ports_.size() || ports_.empty()) {
+        throw std::logic_error{"Fabric: a domain and ports for each rank"};
+    }
+    members_.resize(std::ranges::max(domain_of_) + std::size_t{1});
+    domain_ports_.resize(members_.size());
+    for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+        members_[domain_of_[rank]].push_back(rank);
+        auto& sum = domain_ports_[domain_of_[rank]];
+        sum.nic_out += ports_[rank].nic_out;
+        sum.nic_in += ports_[rank].nic_in;
+        sum.nvlink_out += ports_[rank].nvlink_out;
+        sum.nvlink_in += ports_[rank].nvlink_in;
+    }
+}
+
+Fabric::Fabric(const Cluster& cluster, const SideRates& rates) : Fabric{domains_of(cluster), ports_of(cluster, rates)} {}
+
+}  // namespace refit
