@@ -57,7 +57,7 @@ void add_scenario_options(CLI::App& command, Raw& raw) {
 }
 
 void add_methods(CLI::App& command, Options& options) {
-    command.add_option("--method", options.methods, "only these: gather-broadcast, hybrid (or reshard), direct, striped")
+    command.add_option("--method", options.methods, "only these: gather-broadcast, hybrid (or reshard), direct, striped, optimal")
         ->type_name("NAME,...")
         ->allow_extra_args(false)
         ->delimiter(',')

@@ -102,6 +102,13 @@ PeakBytes peak_bytes(const Plan& plan, const Scenario& scenario, const Workload&
     for (const auto& block : plan.blocks) {
         stack = std::max(stack, Bytes{largest_shard(workload.classes()[block.parameter].source)} * block.element_bytes);
     }
+    for (const auto& stage : plan.stages) {
+        for (const auto& message : stage.relays.messages) {
+            const auto staged = Bytes{message.bytes} * scenario.engine.options.streams;
+            peak.train = std::max(peak.train, staged);
+            peak.generation = std::max(peak.generation, staged);
+        }
+    }
     peak.train = std::max(peak.train, stack * 2);
     peak.generation = std::max(peak.generation, largest_region(plan, workload) * scenario.engine.options.streams);
     return peak;

@@ -23,6 +23,11 @@ public:
     Estimate run() {
         add_fixed();
         add_bulk();
+        for (const auto& stage : loads_.stages) {
+            if (stage.kind == StageKind::kRelay) {
+                add_relays(stage);
+            }
+        }
         for (std::size_t i = 0; i + 1 < loads_.stages.size(); ++i) {
             if (loads_.stages[i].kind == StageKind::kGather) {
                 add_gather_and_broadcast(loads_.stages[i], loads_.stages[i + 1]);
@@ -181,10 +186,10 @@ private:
             if (stage.kind != StageKind::kTransfer) {
                 continue;
             }
-            const auto send = std::max(stage.ports.train_nic_out / (setting_.train_nic * nic),
-                                       stage.ports.train_nvlink_out / (setting_.train_nvlink * nvlink));
-            const auto on_nic = stage.ports.generate_nic_in / (setting_.generate_nic * nic);
-            const auto on_nvlink = stage.ports.generate_nvlink_in / (setting_.generate_nvlink * nvlink);
+            const auto send = std::max(stage.train.nic_out / (setting_.train_nic * nic),
+                                       stage.train.nvlink_out / (setting_.train_nvlink * nvlink));
+            const auto on_nic = stage.generate.nic_in / (setting_.generate_nic * nic);
+            const auto on_nvlink = stage.generate.nvlink_in / (setting_.generate_nvlink * nvlink);
             double replicas = 0.0;
             for (const auto& ring : stage.rings) {
                 replicas += ring_seconds(ring);
@@ -222,24 +227,45 @@ private:
              std::to_string(std::llround(sums.stages)) + " stages, " + std::to_string(std::llround(in_flight)) +
                  " in flight: " + parts,
              {"nic_efficiency", "nvlink_efficiency"});
-        add_bulk_software(sums, wire);
+        add_bulk_software(sums.experts, sums.others, wire);
         result_.transfer += Seconds{wire};
     }
 
-    void add_bulk_software(const BulkSums& sums, double wire) {
+    /// Every message at a steady rate: as long as the busiest port, and a chunk more for each hop beyond the first.
+    void add_relays(const StageLoads& stage) {
+        const auto nic = constants().nic_efficiency.value;
+        const auto nvlink = constants().nvlink_efficiency.value;
+        const auto on_nics = std::max(std::max(stage.train.nic_out, stage.train.nic_in) / (setting_.train_nic * nic),
+                                      std::max(stage.generate.nic_out, stage.generate.nic_in) / (setting_.generate_nic * nic));
+        const auto on_nvlink =
+            std::max(std::max(stage.train.nvlink_out, stage.train.nvlink_in) / (setting_.train_nvlink * nvlink),
+                     std::max(stage.generate.nvlink_out, stage.generate.nvlink_in) / (setting_.generate_nvlink * nvlink));
+        const auto further = stage.hops > 0 ? stage.hops - 1.0 : 0.0;
+        const auto wire = std::max(on_nics, on_nvlink) * (1.0 + further / stage.chunks);
+        term("bulk",
+             "relayed transfers",
+             wire,
+             "busiest NIC " + cost_text(on_nics) + ", NVLink " + cost_text(on_nvlink) + "; " +
+                 std::to_string(stage.hops) + " hops in " + std::to_string(stage.chunks) + " chunks",
+             {"nic_efficiency", "nvlink_efficiency"});
+        add_bulk_software(static_cast<double>(stage.expert_parameters), static_cast<double>(stage.other_parameters), wire);
+        result_.transfer += Seconds{wire};
+    }
+
+    void add_bulk_software(double experts, double others, double wire) {
         const auto& cost = reading_.has_low_bulk_cost ? constants().bulk_parameter_cost_floor : constants().bulk_parameter_cost;
         const auto stages = static_cast<double>(setting_.train_stages);
-        const auto grouping = cost.value * sums.experts / stages;
-        const auto posting = constants().call_cost.value * sums.others / stages;
+        const auto grouping = cost.value * experts / stages;
+        const auto posting = constants().call_cost.value * others / stages;
         term("bulk",
              "grouped experts",
              grouping,
-             std::to_string(std::llround(sums.experts)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(cost.value),
+             std::to_string(std::llround(experts)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(cost.value),
              {"bulk_parameter_cost"});
         term("bulk",
              "other than FFN",
              posting,
-             std::to_string(std::llround(sums.others)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(constants().call_cost.value),
+             std::to_string(std::llround(others)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(constants().call_cost.value),
              {"call_cost"});
         phase("bulk", wire + grouping + posting);
         result_.software += Seconds{grouping + posting};

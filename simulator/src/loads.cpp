@@ -43,20 +43,16 @@ RingLoad slowest_group(const Plan& plan, const Collective& collective, const Clu
     return slowest;
 }
 
-PortPeaks peaks_of(const Traffic& traffic, const Cluster& cluster) {
-    PortPeaks peaks;
+void raise_peaks(StageLoads& loads, const Traffic& traffic, const Cluster& cluster) {
     const auto raise = [](double& peak, std::uint64_t bytes) { peak = std::max(peak, static_cast<double>(bytes)); };
     for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
         const auto& port = traffic.ports()[rank];
-        if (cluster.is_trainer(RankId{rank})) {
-            raise(peaks.train_nic_out, port.nic_out);
-            raise(peaks.train_nvlink_out, port.nvlink_out);
-        } else {
-            raise(peaks.generate_nic_in, port.nic_in);
-            raise(peaks.generate_nvlink_in, port.nvlink_in);
-        }
+        auto& peaks = cluster.is_trainer(RankId{rank}) ? loads.train : loads.generate;
+        raise(peaks.nic_out, port.nic_out);
+        raise(peaks.nic_in, port.nic_in);
+        raise(peaks.nvlink_out, port.nvlink_out);
+        raise(peaks.nvlink_in, port.nvlink_in);
     }
-    return peaks;
 }
 
 std::uint32_t busiest(const Traffic& traffic, std::uint64_t PortBytes::* port) {
@@ -77,7 +73,9 @@ PlanLoads make_loads(const Plan& plan, const Cluster& cluster) {
             entry.rings.push_back(slowest_group(plan, collective, cluster));
         }
         const auto transfers = transfer_traffic(plan, stage, cluster);
-        entry.ports = peaks_of(transfers, cluster);
+        raise_peaks(entry, transfers, cluster);
+        entry.hops = stage.relays.depth();
+        entry.chunks = stage.relays.chunks;
         loads.traffic.add(transfers);
         loads.traffic.add(collective_traffic(plan, stage, cluster));
         entry.payload = stage.payload.as_double();

@@ -179,6 +179,23 @@ TEST_P(Shipped, AgreesWithItself) {
             method.at("logical_bytes").get<std::uint64_t>())
             << name;
     }
+    // Optimal makes a further hop where a neighbour lends its NIC.
+    const auto optimal = method_of(report, "optimal");
+    EXPECT_GE(optimal.at("network_bytes").get<std::uint64_t>() + optimal.at("nvlink_bytes").get<std::uint64_t>(),
+              optimal.at("logical_bytes").get<std::uint64_t>());
+}
+
+TEST_P(Shipped, PlansOptimalNearTheBoundAndAboveNoOtherMethod) {
+    const auto report = compare_json({GetParam()});
+    const auto optimal = method_of(report, "optimal");
+    EXPECT_LE(optimal.at("transfer_seconds").get<double>(), 1.05 * optimal.at("bound_seconds").get<double>());
+    for (const auto& method : report.at("methods")) {
+        if (!method.at("refused").is_null()) {
+            continue;
+        }
+        EXPECT_LE(optimal.at("transfer_seconds").get<double>(), 1.05 * method.at("transfer_seconds").get<double>())
+            << method.at("method");
+    }
 }
 
 TEST_P(Shipped, GivesOneSetOfNumbersInEveryFormat) {

@@ -61,7 +61,7 @@ inline Workload workload_of(const Layout& layout) {
     return Workload::of({std::move(entry)}, layout.stages, layout.stage_ranks(), layout.generators());
 }
 
-inline constexpr double kNic = 50e9;
+[[maybe_unused]] inline constexpr double kNic = 50e9;
 inline constexpr double kH100 = 450e9;
 inline constexpr double kGb200 = 900e9;
 

@@ -30,8 +30,8 @@ TEST(Loads, BusiestPortsOfAReshardStage) {
     const auto workload = Workload::make(scenario);
     const auto loads = make_loads(make_plan(Method::kHybrid, scenario, workload).value(), scenario.cluster);
     constexpr double kProjection = 256.0 * 2048 * 7168 * 2;
-    EXPECT_EQ(loads.stages[1].ports.train_nic_out, 12 * kProjection / 16);
-    EXPECT_EQ(loads.stages[1].ports.generate_nic_in, 12 * kProjection / 256);
+    EXPECT_EQ(loads.stages[1].train.nic_out, 12 * kProjection / 16);
+    EXPECT_EQ(loads.stages[1].generate.nic_in, 12 * kProjection / 256);
     EXPECT_EQ(loads.stages[1].expert_parameters, 12U);
 }
 

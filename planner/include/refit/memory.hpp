@@ -14,7 +14,8 @@ namespace refit {
 
 /// Memory that the plan needs beside the weights themselves, on one GPU of each side, at its worst moment:
 /// while packs are in flight each trainer holds them twice (list and packed) and each receiver once; while bulk stages
-/// are in flight each receiver holds one region a stream, and each trainer its expert stack and a staged copy.
+/// are in flight each receiver holds one region a stream, and each trainer its expert stack and a staged copy; a rank
+/// that sends or passes on relayed messages packs one a stream.
 /// Source: NeMo RL packed_tensor.py, megatron_policy_worker.py, vllm_backend.py; docs/cost_model.md.
 [[nodiscard]] PeakBytes peak_bytes(const Plan& plan, const Scenario& scenario, const Workload& workload);
 

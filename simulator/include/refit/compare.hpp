@@ -15,7 +15,8 @@ namespace refit {
 
 /// What to compare, and with what.
 struct CompareRequest {
-    std::vector<Method> methods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped};
+    std::vector<Method> methods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped,
+                                 Method::kOptimal};
     std::vector<Seconds> steps{Seconds{60.0}, Seconds{120.0}, Seconds{300.0}};
     std::span<const PublishedRecord> published;
     /// Called before each piece of work with its name and the share done. May be empty.

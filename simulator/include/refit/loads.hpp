@@ -23,19 +23,22 @@ struct RingLoad {
     std::uint64_t calls = 0;
 };
 
-/// The busiest ports of a transfer stage, for its point-to-point part. Unit: byte.
+/// The busiest ports of one side, for point-to-point transfers. Unit: byte.
 struct PortPeaks {
-    double train_nic_out = 0.0;
-    double train_nvlink_out = 0.0;
-    double generate_nic_in = 0.0;
-    double generate_nvlink_in = 0.0;
+    double nic_out = 0.0;
+    double nic_in = 0.0;
+    double nvlink_out = 0.0;
+    double nvlink_in = 0.0;
 };
 
 /// What one stage of a plan puts on links, copy engines and hosts.
 struct StageLoads {
     StageKind kind = StageKind::kGather;
     std::vector<RingLoad> rings;
-    PortPeaks ports;
+    PortPeaks train;
+    PortPeaks generate;
+    std::uint32_t hops = 0;    ///< For kRelay: on the longest way of a message.
+    std::uint32_t chunks = 1;  ///< For kRelay: in which ranks pass a message on.
     double payload = 0.0;
     double copied = 0.0;
     std::uint64_t loaded_tensors = 0;

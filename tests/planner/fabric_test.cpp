@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/fabric.hpp"
+
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "../shipped.hpp"
+
+namespace refit {
+namespace {
+
+TEST(Fabric, SumsThePortsOfEachDomain) {
+    const Fabric fabric{{0, 1, 0}, {{1.0, 2.0, 3.0, 4.0}, {10.0, 20.0, 30.0, 40.0}, {100.0, 200.0, 300.0, 400.0}}};
+    EXPECT_EQ(fabric.domains(), 2U);
+    EXPECT_EQ(fabric.members(0), (std::vector<std::uint32_t>{0, 2}));
+    EXPECT_EQ(fabric.domain_ports(0), (GpuPorts{101.0, 202.0, 303.0, 404.0}));
+    EXPECT_EQ(fabric.domain_of(1), 1U);
+}
+
+TEST(Fabric, FollowsTheCluster) {
+    // DGX H100: 400 Gbit/s and 450 GB/s a direction and GPU; half of it at efficiency 0.5.
+    const auto scenario = shipped_scenario("deepseek-v3-h100");
+    const Fabric fabric{scenario.cluster, port_rates(scenario.cluster, 0.5, 0.5)};
+    EXPECT_EQ(fabric.ranks(), 512U);
+    EXPECT_EQ(fabric.domains(), 64U);
+    EXPECT_EQ(fabric.domain_of(256), 32U);
+    EXPECT_EQ(fabric.ports(300), (GpuPorts{25e9, 25e9, 225e9, 225e9}));
+}
+
+TEST(Fabric, WantsPortsForEachRank) {
+    EXPECT_THROW((Fabric{{0, 0}, {{1.0, 1.0, 1.0, 1.0}}}), std::logic_error);
+    EXPECT_THROW((Fabric{{}, {}}), std::logic_error);
+}
+
+}  // namespace
+}  // namespace refit
