@@ -19,6 +19,8 @@ int run(const Options& options) {
     switch (options.command) {
         case Command::kCheck:
             return run_check(options, *library);
+        case Command::kPlan:
+            return run_plan(options);
         case Command::kShow:
             return run_show(options, *library);
         case Command::kCompare:

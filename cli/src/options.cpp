@@ -21,6 +21,7 @@ Examples:
   refit compare deepseek-v3-h100 --generate tp16.dp16     change anything
   refit explain deepseek-v3-h100                          every term, formula and source
   refit check my.json                                     all faults at once, each with a cure
+  refit plan --tensors calls.json --method m2n            who sends which bytes to whom
   refit show rank deepseek-v3-h100 37                     which weights a rank holds
 
 The environment may stand for a flag: REFIT_SYSTEM for --system; REFIT_DATA names another data folder.
@@ -30,7 +31,7 @@ const std::vector<std::string> kFormatNames{"table", "json", "csv", "md"};
 const std::map<std::string, Format> kFormats{
     {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"md", Format::kMarkdown}};
 
-constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kShow};
+constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kPlan, Command::kShow};
 constexpr const char* kOutputGroup = "What to show";
 
 /// What CLI11 fills; turned into Options afterwards.
@@ -108,10 +109,23 @@ void add_check(CLI::App& command, Options& options, Raw& raw) {
     add_output_options(command, options, raw);
 }
 
+void add_plan(CLI::App& command, Options& options, Raw& raw) {
+    command.add_option("--tensors", options.tensors, "a JSON file of explicit tensors: a record, or a list (docs/m2n.md)")
+        ->type_name("FILE")
+        ->group("What to plan");
+    command.add_option("--method", options.methods, "m2n: as NCCL M2N plans the call itself")
+        ->type_name("NAME")
+        ->allow_extra_args(false)
+        ->group("What to plan");
+    add_scenario_options(command, raw);
+    add_output_options(command, options, raw);
+}
+
 void add_commands(CLI::App& app, Options& options, Raw& raw) {
     add_comparison(*app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try"), options, raw);
     add_comparison(*app.add_subcommand("explain", "every term of each method with its formula, values and source"), options, raw);
     add_check(*app.add_subcommand("check", "every reason why a refit cannot run, each with what would"), options, raw);
+    add_plan(*app.add_subcommand("plan", "who sends which bytes to whom, hop by hop"), options, raw);
     add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
 }
 
@@ -183,6 +197,8 @@ const char* name_of(Command command) noexcept {
             return "explain";
         case Command::kCheck:
             return "check";
+        case Command::kPlan:
+            return "plan";
         case Command::kShow:
             return "show";
         case Command::kCompare:

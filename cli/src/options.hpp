@@ -11,7 +11,7 @@
 
 namespace refit::cli {
 
-enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kShow };
+enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kShow };
 [[nodiscard]] const char* name_of(Command command) noexcept;
 enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 
@@ -32,6 +32,7 @@ struct Options {
     std::string scenario;                                          ///< Name or path; empty: from flags alone.
     std::vector<std::pair<std::string, std::string>> fields;       ///< Scenario field and value, in order.
     std::vector<std::string> field_flags;                          ///< The flag behind each, for messages.
+    std::string tensors;                                           ///< For kPlan: a file of explicit tensors.
     std::vector<std::string> methods;
     std::vector<std::string> steps;
     Format format = Format::kTable;
