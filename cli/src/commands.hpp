@@ -9,7 +9,7 @@ namespace refit::cli {
 // Each runs one command and returns its exit code.
 int run_comparison(const Options& options, const io::Library& library);
 int run_check(const Options& options, const io::Library& library);
-int run_plan(const Options& options);
+int run_plan(const Options& options, const io::Library& library);
 int run_show(const Options& options, const io::Library& library);
 
 }  // namespace refit::cli

@@ -20,7 +20,7 @@ int run(const Options& options) {
         case Command::kCheck:
             return run_check(options, *library);
         case Command::kPlan:
-            return run_plan(options);
+            return run_plan(options, *library);
         case Command::kShow:
             return run_show(options, *library);
         case Command::kCompare:

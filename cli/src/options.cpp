@@ -21,7 +21,7 @@ Examples:
   refit compare deepseek-v3-h100 --generate tp16.dp16     change anything
   refit explain deepseek-v3-h100                          every term, formula and source
   refit check my.json                                     all faults at once, each with a cure
-  refit plan --tensors calls.json --method m2n            who sends which bytes to whom
+  refit plan deepseek-v3-h100 -O plan.json                who sends which bytes to whom
   refit show rank deepseek-v3-h100 37                     which weights a rank holds
 
 The environment may stand for a flag: REFIT_SYSTEM for --system; REFIT_DATA names another data folder.
@@ -110,12 +110,16 @@ void add_check(CLI::App& command, Options& options, Raw& raw) {
 }
 
 void add_plan(CLI::App& command, Options& options, Raw& raw) {
+    command.add_option("scenario", options.scenario, "a scenario, a scenario file, or a NeMo RL recipe (.yaml)")->type_name("");
     command.add_option("--tensors", options.tensors, "a JSON file of explicit tensors: a record, or a list (docs/m2n.md)")
         ->type_name("FILE")
         ->group("What to plan");
-    command.add_option("--method", options.methods, "m2n: as NCCL M2N plans the call itself")
+    command.add_option("--method", options.methods, "optimal (default), direct, striped, gather-broadcast, hybrid; for --tensors m2n")
         ->type_name("NAME")
         ->allow_extra_args(false)
+        ->group("What to plan");
+    command.add_option("--explain", options.explain, "in words: what this rank sends and why, or how this class of tensors travels")
+        ->type_name("RANK|TENSOR")
         ->group("What to plan");
     add_scenario_options(command, raw);
     add_output_options(command, options, raw);

@@ -34,6 +34,7 @@ struct Options {
     std::vector<std::string> field_flags;                          ///< The flag behind each, for messages.
     std::string tensors;                                           ///< For kPlan: a file of explicit tensors.
     std::vector<std::string> methods;
+    std::string explain;                                           ///< For kPlan: a rank or a class of tensors.
     std::vector<std::string> steps;
     Format format = Format::kTable;
     std::string output;

@@ -13,6 +13,88 @@ std::uint64_t share(std::uint64_t bytes, std::uint64_t count, std::uint64_t inde
     return bytes / count + (index < bytes % count ? 1 : 0);
 }
 
+/// Each hop of a ring collective of one group. The ring enters each domain once, at the root's first. Where it crosses
+/// domains it runs as several channels, at most one a member of the smallest domain part, each on a NIC of its own
+/// (replica collectives: one channel).
+/// Source: NCCL's ring channels, one a NIC; docs/cost_model.md.
+template <class Visit>
+void visit_ring(const Cluster& cluster, const std::vector<RankId>& group, CollectiveRole role, std::uint64_t bytes,
+                const Visit& visit) {
+    const auto domains = split_by_domain(cluster, group);
+    const auto ranks = group.size();
+    const bool crosses = domains.size() > 1;
+    const auto channels = is_among_replicas(role) || !crosses ? std::size_t{1} : fewest_members(domains);
+    // A hop carries the whole message of a broadcast, and of an all-gather all but what its receiver contributed.
+    const auto hop_bytes = [&](std::size_t receiver) {
+        return is_broadcast(role) ? bytes : bytes - share(bytes, ranks, receiver);
+    };
+    const std::size_t hops = is_broadcast(role) ? ranks - 1 : ranks;
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+        const auto member_of = [&](const std::vector<RankId>& members) {
+            return channel * members.size() / channels;
+        };
+        std::size_t position = 0;
+        for (std::size_t d = 0; d < domains.size(); ++d) {
+            const auto& members = domains[d];
+            const auto entry = d == 0 ? 0 : member_of(members);
+            for (std::size_t i = 0; i < members.size() && position < hops; ++i, ++position) {
+                const auto amount = share(hop_bytes((position + 1) % ranks), channels, channel);
+                const auto from = members[(entry + i) % members.size()];
+                if (i + 1 < members.size()) {
+                    visit({from, members[(entry + i + 1) % members.size()], amount, false});
+                    continue;
+                }
+                const auto& next = domains[(d + 1) % domains.size()];
+                if (crosses) {
+                    visit({members[member_of(members)], next[member_of(next)], amount, true});
+                } else if (from != next.front()) {
+                    visit({from, next.front(), amount, false});
+                }
+            }
+        }
+    }
+}
+
+template <class Visit>
+void visit_hop(const Cluster& cluster, RankId source, RankId destination, std::uint64_t bytes, const Visit& visit) {
+    if (source != destination) {
+        visit(Hop{source, destination, bytes, cluster.domain_of(source) != cluster.domain_of(destination)});
+    }
+}
+
+template <class Visit>
+void visit_transfers(const Plan& plan, const PlanStage& stage, const Cluster& cluster, const Visit& visit) {
+    const auto& relays = stage.relays;
+    for (std::size_t i = 0; i < relays.size(); ++i) {
+        visit_hop(cluster, RankId{relays.source[i]}, RankId{relays.destination[i]}, relays.messages[relays.message[i]].bytes, visit);
+    }
+    std::vector<std::uint64_t> bytes;
+    for (const auto& use : stage.transfers) {
+        const auto& block = plan.blocks[use.block];
+        bytes.clear();
+        for (const auto& box : block.boxes) {
+            bytes.push_back(box.volume() * block.element_bytes * use.tensors);
+        }
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            visit_hop(cluster,
+                      RankId{use.first_source.index() + block.source[i]},
+                      cluster.generator(block.destination[i]),
+                      bytes[block.box[i]],
+                      visit);
+        }
+    }
+}
+
+template <class Visit>
+void visit_collectives(const Plan& plan, const PlanStage& stage, const Cluster& cluster, const Visit& visit) {
+    for (const auto& collective : stage.collectives) {
+        const auto& groups = plan.groups[collective.groups];
+        for (std::size_t i = 0; i < groups.size(); ++i) {
+            visit_ring(cluster, groups[i], collective.role, collective.bytes[i], visit);
+        }
+    }
+}
+
 }  // namespace
 
 std::uint64_t Traffic::network_bytes() const noexcept {
@@ -40,86 +122,32 @@ void Traffic::add(const Traffic& other) {
     }
 }
 
-void Traffic::add_hop(const Cluster& cluster, RankId source, RankId destination, std::uint64_t bytes) {
-    if (source == destination) {
-        return;
-    }
-    auto& from = ports_[source.index()];
-    auto& to = ports_[destination.index()];
-    const bool is_local = cluster.domain_of(source) == cluster.domain_of(destination);
-    (is_local ? from.nvlink_out : from.nic_out) += bytes;
-    (is_local ? to.nvlink_in : to.nic_in) += bytes;
+void Traffic::add_hop(const Hop& hop) {
+    auto& from = ports_[hop.source.index()];
+    auto& to = ports_[hop.destination.index()];
+    (hop.is_network ? from.nic_out : from.nvlink_out) += hop.bytes;
+    (hop.is_network ? to.nic_in : to.nvlink_in) += hop.bytes;
 }
 
 void Traffic::add_ring(const Cluster& cluster, const std::vector<RankId>& group, CollectiveRole role,
                        std::uint64_t bytes) {
-    const auto domains = split_by_domain(cluster, group);
-    const auto ranks = group.size();
-    const bool crosses = domains.size() > 1;
-    const auto channels = is_among_replicas(role) || !crosses ? std::size_t{1} : fewest_members(domains);
-    // A hop carries the whole message of a broadcast, and of an all-gather all but what its receiver contributed.
-    const auto hop_bytes = [&](std::size_t receiver) {
-        return is_broadcast(role) ? bytes : bytes - share(bytes, ranks, receiver);
-    };
-    const std::size_t hops = is_broadcast(role) ? ranks - 1 : ranks;
-    for (std::size_t channel = 0; channel < channels; ++channel) {
-        const auto member_of = [&](const std::vector<RankId>& members) {
-            return channel * members.size() / channels;
-        };
-        std::size_t position = 0;
-        for (std::size_t d = 0; d < domains.size(); ++d) {
-            const auto& members = domains[d];
-            const auto entry = d == 0 ? 0 : member_of(members);
-            for (std::size_t i = 0; i < members.size() && position < hops; ++i, ++position) {
-                const auto amount = share(hop_bytes((position + 1) % ranks), channels, channel);
-                const auto from = members[(entry + i) % members.size()];
-                if (i + 1 < members.size()) {
-                    add_hop(cluster, from, members[(entry + i + 1) % members.size()], amount);
-                    continue;
-                }
-                const auto& next = domains[(d + 1) % domains.size()];
-                if (!crosses) {
-                    add_hop(cluster, from, next.front(), amount);
-                    continue;
-                }
-                ports_[members[member_of(members)].index()].nic_out += amount;
-                ports_[next[member_of(next)].index()].nic_in += amount;
-            }
-        }
-    }
+    visit_ring(cluster, group, role, bytes, [&](const Hop& hop) { add_hop(hop); });
+}
+
+void visit_hops(const Plan& plan, const PlanStage& stage, const Cluster& cluster, const HopVisitor& visit) {
+    visit_transfers(plan, stage, cluster, visit);
+    visit_collectives(plan, stage, cluster, visit);
 }
 
 Traffic transfer_traffic(const Plan& plan, const PlanStage& stage, const Cluster& cluster) {
     Traffic traffic{cluster.gpus()};
-    const auto& relays = stage.relays;
-    for (std::size_t i = 0; i < relays.size(); ++i) {
-        traffic.add_hop(cluster, RankId{relays.source[i]}, RankId{relays.destination[i]}, relays.messages[relays.message[i]].bytes);
-    }
-    std::vector<std::uint64_t> bytes;
-    for (const auto& use : stage.transfers) {
-        const auto& block = plan.blocks[use.block];
-        bytes.clear();
-        for (const auto& box : block.boxes) {
-            bytes.push_back(box.volume() * block.element_bytes * use.tensors);
-        }
-        for (std::size_t i = 0; i < block.size(); ++i) {
-            traffic.add_hop(cluster,
-                            RankId{use.first_source.index() + block.source[i]},
-                            cluster.generator(block.destination[i]),
-                            bytes[block.box[i]]);
-        }
-    }
+    visit_transfers(plan, stage, cluster, [&](const Hop& hop) { traffic.add_hop(hop); });
     return traffic;
 }
 
 Traffic collective_traffic(const Plan& plan, const PlanStage& stage, const Cluster& cluster) {
     Traffic traffic{cluster.gpus()};
-    for (const auto& collective : stage.collectives) {
-        const auto& groups = plan.groups[collective.groups];
-        for (std::size_t i = 0; i < groups.size(); ++i) {
-            traffic.add_ring(cluster, groups[i], collective.role, collective.bytes[i]);
-        }
-    }
+    visit_collectives(plan, stage, cluster, [&](const Hop& hop) { traffic.add_hop(hop); });
     return traffic;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "refit/cluster.hpp"
@@ -19,6 +20,20 @@ struct PortBytes {
     bool operator==(const PortBytes&) const = default;
 };
 
+/// Bytes from one rank to another. A hop inside a domain goes over NVLink.
+struct Hop {
+    RankId source;
+    RankId destination;
+    std::uint64_t bytes = 0;
+    bool is_network = false;
+    bool operator==(const Hop&) const = default;
+};
+
+using HopVisitor = std::function<void(const Hop&)>;
+
+/// Every hop of a stage, transfers first; collectives as the hops of their rings.
+void visit_hops(const Plan& plan, const PlanStage& stage, const Cluster& cluster, const HopVisitor& visit);
+
 /// Bytes through the ports of every rank, by rank. Invariant: over all ranks, out equals in on either kind of link.
 class Traffic {
 public:
@@ -29,13 +44,9 @@ public:
     [[nodiscard]] std::uint64_t network_bytes() const noexcept;
     [[nodiscard]] std::uint64_t nvlink_bytes() const noexcept;
     void add(const Traffic& other);
-    /// Adds one hop; a hop inside a domain goes over NVLink, and one from a rank to itself over nothing.
-    void add_hop(const Cluster& cluster, RankId source, RankId destination, std::uint64_t bytes);
+    void add_hop(const Hop& hop);
 
-    /// Adds a ring collective of one group, each of its hops once. The ring enters each domain once, at the root's
-    /// first. Where it crosses domains it runs as several channels, at most one a member of the smallest domain part,
-    /// each on a NIC of its own (replica collectives: one channel).
-    /// Source: NCCL's ring channels, one a NIC; docs/cost_model.md.
+    /// Adds a ring collective of one group, each of its hops once.
     void add_ring(const Cluster& cluster, const std::vector<RankId>& group, CollectiveRole role, std::uint64_t bytes);
 
 private:
