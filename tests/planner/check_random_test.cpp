@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iostream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -8,6 +10,7 @@
 #include "random_refit.hpp"
 #include "refit/check.hpp"
 #include "refit/methods.hpp"
+#include "refit/slices.hpp"
 
 namespace refit {
 namespace {
@@ -28,11 +31,11 @@ std::string text_of(const Faults& faults) {
 constexpr int kBatches = 8;
 constexpr std::size_t kPairs = 20'000;
 
-class RandomPairs : public testing::TestWithParam<int> {};
+class RandomBatch : public testing::TestWithParam<int> {};
 
 /// Every twentieth refit is also run on arrays of elements, which neither planner nor checker know of. Every fourth has
 /// tensors of megabytes, which optimal cuts into messages.
-TEST_P(RandomPairs, PassTheCheckerForEveryMethod) {
+TEST_P(RandomBatch, PassesTheCheckerForEveryMethod) {
     const auto system = shipped_library().system("h100-nvl8", "system").value();
     std::size_t pairs = 0;
     for (std::uint64_t seed = 0; pairs < kPairs / kBatches; ++seed) {
@@ -52,7 +55,58 @@ TEST_P(RandomPairs, PassTheCheckerForEveryMethod) {
     EXPECT_GE(pairs, kPairs / kBatches);
 }
 
-INSTANTIATE_TEST_SUITE_P(Batch, RandomPairs, testing::Range(0, kBatches));
+/// How many plans went each of the ways that a plan can go.
+struct Ways {
+    int relayed = 0;
+    int cut = 0;
+    int gathered_stripes = 0;
+    int broadcast_replicas = 0;
+    int gathers = 0;
+    int fused_shards = 0;
+    int idle_trainers = 0;
+};
+
+void count_ways(const testing_support::RandomRefit& refit, Ways& ways) {
+    const auto plan_of = [&](Method method) { return make_plan(method, refit.cluster, refit.rates, refit.workload).value(); };
+    const auto has_role = [](const Plan& plan, CollectiveRole role) {
+        return std::ranges::any_of(plan.stages, [&](const PlanStage& stage) {
+            return std::ranges::any_of(stage.collectives, [&](const Collective& entry) { return entry.role == role; });
+        });
+    };
+    const auto relays = plan_of(Method::kOptimal).stages.front().relays;
+    ways.relayed += relays.depth() > 1 ? 1 : 0;
+    ways.cut += relays.messages.size() > SliceTable::make(refit.workload, refit.cluster.train_gpus()).slices().size() ? 1 : 0;
+    const auto striped = plan_of(Method::kStriped);
+    ways.gathered_stripes += has_role(striped, CollectiveRole::kReplicaAllGather) ? 1 : 0;
+    ways.broadcast_replicas += has_role(striped, CollectiveRole::kReplicaBroadcast) ? 1 : 0;
+    ways.gathers += has_role(plan_of(Method::kGatherBroadcast), CollectiveRole::kTensorAllGather) ? 1 : 0;
+    const auto& source = refit.workload.classes().front().source;
+    std::size_t holders = 0;
+    for (const auto& shard : source.shards()) {
+        holders += shard.members.size();
+    }
+    ways.fused_shards += source.shards().front().boxes.size() > 1 ? 1 : 0;
+    ways.idle_trainers += holders < refit.workload.trainers_per_stage() ? 1 : 0;
+}
+
+TEST(RandomPairs, GoEveryWayThatAPlanCanGo) {
+    const auto system = shipped_library().system("h100-nvl8", "system").value();
+    Ways ways;
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+        Dice dice{seed};
+        count_ways(random_refit(dice, system, 2000, seed % 4 == 0 ? 20'000 : 1), ways);
+    }
+    EXPECT_GT(ways.relayed, 40);
+    EXPECT_GT(ways.cut, 40);
+    EXPECT_GT(ways.gathered_stripes, 40);
+    EXPECT_GT(ways.broadcast_replicas, 40);
+    EXPECT_GT(ways.gathers, 40);
+    EXPECT_GT(ways.fused_shards, 40);
+    EXPECT_GT(ways.idle_trainers, 40);
+    std::cout << ways.relayed << " " << ways.cut << " " << ways.gathered_stripes << " " << ways.broadcast_replicas << " " << ways.gathers << " " << ways.fused_shards << " "<< ways.idle_trainers << "\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairs, RandomBatch, testing::Range(0, kBatches));
 
 }  // namespace
 }  // namespace refit

@@ -86,16 +86,25 @@ std::vector<std::vector<Box>> fused_boxes(Dice& dice, const std::vector<std::uin
     return boxes;
 }
 
-/// Ranks with the same boxes are replicas. Some ranks hold nothing.
+/// Ranks with the same boxes are replicas. Ranks that hold nothing are in no shard, or in one without elements.
 Distribution random_distribution(Dice& dice, const std::vector<std::uint64_t>& shape, std::uint32_t ranks) {
-    const auto boxes = dice.once_in(5) ? fused_boxes(dice, shape, ranks) : mesh_boxes(dice, shape, ranks);
+    auto boxes = dice.once_in(5) ? fused_boxes(dice, shape, ranks) : mesh_boxes(dice, shape, ranks);
     const auto order = dice.once_in(2) ? shuffled(dice, ranks) : [&] {
         std::vector<std::uint32_t> same(ranks);
         std::iota(same.begin(), same.end(), 0U);
         return same;
     }();
     std::vector<Shard> shards;
+    const bool has_empty_shard = dice.once_in(3);
+    const bool has_empty_box = dice.once_in(2);
     for (std::uint32_t i = 0; i < boxes.size(); ++i) {
+        if (boxes[i].empty() && has_empty_shard) {
+            shards.push_back({{}, {order[i]}});
+            if (has_empty_box) {
+                shards.back().boxes.push_back(Box::whole(shape).with(0, {0, 0}));
+            }
+            continue;
+        }
         const auto found = std::ranges::find_if(shards, [&](const Shard& shard) { return shard.boxes == boxes[i]; });
         if (boxes[i].empty()) {
             continue;
@@ -108,11 +117,12 @@ Distribution random_distribution(Dice& dice, const std::vector<std::uint64_t>& s
     return {shape, std::move(shards)};
 }
 
-/// The same with some shards that nobody wants: a generator need not take all of a tensor.
+/// The same with some shards that nobody wants: a generator stage need not take all of a tensor, or any.
 Distribution without_some(Dice& dice, const Distribution& whole) {
     std::vector<Shard> shards;
+    const bool wants_nothing = dice.once_in(3);
     for (const auto& shard : whole.shards()) {
-        if (shards.empty() || !dice.once_in(3)) {
+        if (!wants_nothing && (shards.empty() || !dice.once_in(3))) {
             shards.push_back(shard);
         }
     }
