@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "plan_builder.hpp"
@@ -201,6 +202,24 @@ private:
     std::vector<std::pair<std::uint32_t, const WorkloadClass*>> classes_;
 };
 
+/// Trainer 0 and, of each stage that has tensors of the class, the first holder of each shard.
+std::vector<RankId> first_holders(const WorkloadClass& entry, std::uint32_t trainers_per_stage) {
+    std::set<std::uint32_t> stages;
+    for (const auto& slice : entry.slices) {
+        stages.insert(slice.train_stage);
+    }
+    std::vector<RankId> group{RankId{0}};
+    for (const auto stage : stages) {
+        for (const auto& shard : entry.source.shards()) {
+            const RankId holder{stage * trainers_per_stage + shard.members.front()};
+            if (holder != group.front()) {
+                group.push_back(holder);
+            }
+        }
+    }
+    return group;
+}
+
 }  // namespace
 
 void add_gather_broadcast(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes) {
@@ -224,12 +243,7 @@ void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Worklo
         const auto& entry = workload.classes()[index];
         gather.payload += entry.parameter.bytes();
         gather.loaded_tensors += entry.parameter.tensors();
-        std::vector<RankId> group{RankId{0}};
-        for (const auto& shard : entry.source.shards()) {
-            if (shard.members.front() != 0) {
-                group.emplace_back(shard.members.front());
-            }
-        }
+        auto group = first_holders(entry, workload.trainers_per_stage());
         if (group.size() > 1) {
             add(gather,
                 CollectiveRole::kTensorAllGather,

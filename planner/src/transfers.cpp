@@ -177,7 +177,8 @@ private:
         const auto& entry = workload_.classes()[index];
         const auto& destination = entry.destinations[generate];
         const auto holders = entry.source.shards().front().members.size();
-        const bool is_even = destination.shards().front().members.size() % holders == 0;
+        const bool is_even =
+            destination.shards().empty() || destination.shards().front().members.size() % holders == 0;
         std::map<std::size_t, std::uint32_t> blocks;
         for (const auto& slice : entry.slices) {
             if (slice.generate_stage != generate) {
