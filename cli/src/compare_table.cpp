@@ -225,7 +225,7 @@ std::string broadcast_breakdown(const MethodReport& method) {
                        : shared > 0.0 ? "broadcast " + seconds_number(sending) + " + " + gather + ", of it on the same NICs " + seconds_number(shared)
                                       : "broadcast " + seconds_number(sending) + "; " + gather + " hides behind it";
     const auto hidden = chain >= sending && sending - shared > 0.05 ? " (another " + seconds_number(sending - shared) + " hidden)" : "";
-    return lead + hidden + tail_of(method) + "; loading " + seconds_number(loading) + " s runs beside it, hidden";
+    return lead + hidden + tail_of(method) + "; loading " + seconds_number(loading) + " hidden";
 }
 
 std::string reshard_breakdown(const MethodReport& method, double bulk_fraction) {

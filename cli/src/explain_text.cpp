@@ -48,8 +48,9 @@ std::string bound_text(const Report& report) {
     };
     return "Bound: no plan can be faster\n" + line("at effective rates", report.bound) + line("at line rates", report.line_rate_bound) +
            "    domain-ingress: bytes wanted in a domain / its NICs; source-egress: bytes held only in some\n"
-           "    domains / their NICs; port-ingress: bytes wanted / NICs and NVLinks; copy-volume: one copy a\n"
-           "    receiving domain / all NICs\n\n";
+           "    domains / their NICs; gpu- and port-ingress: bytes wanted / NICs and NVLinks; gpu-egress: bytes\n"
+           "    held only by some GPUs / their NICs and NVLinks; local-: the same where only NVLink serves;\n"
+           "    copy-volume: one copy a receiving domain / all NICs\n\n";
 }
 
 std::string value_text(double value, const std::string& unit) {

@@ -108,6 +108,10 @@ private:
         return all;
     }
 
+    static std::string count_of(std::size_t shards) {
+        return shards == 1 ? "whole" : std::to_string(shards) + " shards, each";
+    }
+
     static std::string side(const std::string& verb, const Distribution& distribution, const std::string& whom) {
         std::set<std::size_t> replicas;
         for (const auto& shard : distribution.shards()) {
@@ -115,7 +119,7 @@ private:
         }
         const auto copies = replicas.size() == 1 ? std::to_string(*replicas.begin())
                                                  : std::to_string(*replicas.begin()) + " to " + std::to_string(*replicas.rbegin());
-        return "  " + left(verb, 10) + std::to_string(distribution.shards().size()) + " shards, each on " + copies + " of the " + whom + "\n";
+        return "  " + left(verb, 10) + count_of(distribution.shards().size()) + " on " + copies + " of the " + whom + "\n";
     }
 
     void add_relays(const RelayTable& relays, RankId rank) {
@@ -220,6 +224,13 @@ private:
     Reasons takes_part_;
 };
 
+/// "q_a_proj" of "model.layers.{layer}.self_attn.q_a_proj.weight".
+std::string spoken(const std::string& name) {
+    const auto end = name.ends_with(".weight") ? name.size() - 7 : name.size();
+    const auto begin = name.rfind('.', end - 1);
+    return begin == std::string::npos ? name.substr(0, end) : name.substr(begin + 1, end - begin - 1);
+}
+
 }  // namespace
 
 Result<std::string> explain_plan(const ShownPlan& shown, const std::string& what) {
@@ -233,9 +244,11 @@ Result<std::string> explain_plan(const ShownPlan& shown, const std::string& what
         return Story{shown}.of_rank(RankId{rank});
     }
     std::vector<std::string> names;
+    std::vector<std::string> words;  // The parts of names by which people call tensors.
     std::vector<std::uint32_t> found;
     for (std::uint32_t i = 0; i < shown.workload.classes().size(); ++i) {
         names.push_back(shown.workload.classes()[i].parameter.name);
+        words.push_back(spoken(names.back()));
         if (names.back() == what) {
             return Story{shown}.of_class(i);
         }
@@ -251,7 +264,7 @@ Result<std::string> explain_plan(const ShownPlan& shown, const std::string& what
         several.push_back(names[index]);
     }
     return fail(ErrorCode::kInvalidInput, "unknown-class",
-                found.empty() ? "no class of tensors is called '" + what + "'; the nearest is '" + nearest_name(what, names) + "'"
+                found.empty() ? "no class of tensors is called '" + what + "'; the nearest is '" + nearest_name(what, words) + "'"
                               : "'" + what + "' is part of several names: " + join_names(several),
                 "--explain");
 }

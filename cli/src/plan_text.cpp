@@ -95,10 +95,10 @@ std::string ranks_text(const ShownPlan& shown) {
 }
 
 std::string pairs_text(const ShownPlan& shown) {
-    std::string text = "\n  " + left("largest pairs", 54) + right("bytes", 11) + right("hops", 9) + "  link\n";
+    std::string text = "\n  " + left("largest pairs", 50) + right("bytes", 11) + right("hops", 9) + "  link\n";
     for (std::size_t i = 0; i < std::min(kShownRows, shown.summary.pairs.size()); ++i) {
         const auto& pair = shown.summary.pairs[i];
-        text += "  " + left(rank_text(shown.cluster, pair.source) + " > " + rank_text(shown.cluster, pair.destination), 54) +
+        text += "  " + left(rank_text(shown.cluster, pair.source) + " > " + rank_text(shown.cluster, pair.destination), 50) +
                 right(size_cell(Bytes{pair.bytes}), 11) + right(grouped(pair.hops), 9) +
                 (pair.is_network ? "  NIC\n" : "  NVLink\n");
     }

@@ -4,6 +4,7 @@
 
 usage: validate.py SCHEMA FOLDER
        validate.py SCHEMA FOLDER-OF-SCENARIOS PROGRAM
+       validate.py SCHEMA plan-report|plan-file PROGRAM
 
 Also tries the schema itself: without a required key, with a key more, and with a newer major version nothing may pass.
 Exits with 77 where the module jsonschema is missing, which ctest counts as skipped.
@@ -14,6 +15,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 try:
     import jsonschema
@@ -44,8 +46,25 @@ def report(program, arguments):
     return json.loads(run.stdout, parse_constant=reject_constant)
 
 
+def planned(program, kind, words):
+    """The report of a plan, or the plan file itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "plan.json"
+        command = [program, "plan", *words, "-o", "json", "-O", str(file)]
+        run = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.environ["PATH"]}, check=False)
+        if run.returncode != 0 or run.stderr:
+            raise RuntimeError(f"{' '.join(words)}: exit {run.returncode}\n{run.stderr}")
+        text = run.stdout if kind == "plan-report" else file.read_text(encoding="utf-8")
+        return json.loads(text, parse_constant=reject_constant)
+
+
 def documents(folder, program):
     """Pairs of a name and a parsed document."""
+    if folder in ("plan-report", "plan-file"):
+        for method in ("gather-broadcast", "hybrid", "direct", "striped", "optimal"):
+            words = ["reshard-two-domains" if method != "optimal" else "qwen3-235b-h100", "--method", method]
+            yield " ".join(words), planned(program, folder, words)
+        return
     files = sorted(pathlib.Path(folder).glob("*.json"))
     if program is None:
         for file in files:
