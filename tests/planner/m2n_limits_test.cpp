@@ -71,6 +71,14 @@ TEST(M2nLimits, ADomainHoldsOneLeaderAndOneHundredTwentyEightFollowers) {
     EXPECT_EQ(found[0], (M2nRefusal{M2nLimit::kLocalFollowers, M2nEnd::kDestination, 0, 0, 130, 129}));
 }
 
+TEST(M2nLimits, FullDomainsPassAndTheDomainIsCountedFromRankZero) {
+    EXPECT_TRUE(refusals(call({8}, 1, blocks(1, 2, 0, 0), blocks(258, 1, 0, 2)), domains_of(129)).empty());
+    // 140 replicas from rank 300: domain 2 of 150.
+    const auto found = refusals(call({8}, 1, blocks(1, 2, 0, 0), blocks(140, 1, 0, 300)), domains_of(150));
+    EXPECT_EQ(found,
+              (std::vector{M2nRefusal{M2nLimit::kLocalFollowers, M2nEnd::kDestination, 0, 2, 140, 129}}));
+}
+
 TEST(M2nLimits, FollowersAreCountedAsThePathLaysOutDomainsToo) {
     // 130 replicas from rank 2 in domains of 130: from rank 0 there are 128 in one and 2 in the next, but the
     // split path counts from rank 2.
@@ -93,6 +101,8 @@ TEST(M2nLimits, StagingIsTheLargerSideAndAtMostTheLargestBucket) {
     EXPECT_EQ(found[0].limit, M2nLimit::kStaging);
     EXPECT_EQ(found[0].found, (1ULL << 31U) + 2 * (1U << 16U));
     EXPECT_EQ(found[0].allowed, 1ULL << 31U);
+    one = call({(1U << 16U) + 4, 1U << 16U}, 1, blocks(1, 2, 0, 0), blocks(1, 4, 0, 2));
+    EXPECT_EQ(refusals(one), found);
 }
 
 TEST(M2nLimits, WhatM2nCannotDescribeIsNamedBySideWithNumbers) {
@@ -175,6 +185,9 @@ TEST(M2nFaults, ShapesAndDtypesThatDiffer) {
 TEST(M2nFaults, RanksThatOverlapOrLeaveTheCommunicator) {
     auto one = small();
     one.destination.mesh.first_rank = RankId{3};
+    EXPECT_EQ(places(one), Places{"/destination/start_rank"});
+    one.source.mesh.first_rank = RankId{7};
+    one.destination.mesh.first_rank = RankId{4};
     EXPECT_EQ(places(one), Places{"/destination/start_rank"});
     one = small();
     one.communicator_ranks = 8;

@@ -13,6 +13,8 @@ constexpr std::uint64_t kMostMeshAxes = 2;
 constexpr std::uint64_t kMostTensorAxes = 3;
 constexpr std::uint64_t kMostTargets = 64;
 constexpr std::uint64_t kMostSources = 16;
+/// A leader and those to whom it stores.
+constexpr std::uint32_t kMostDomainReplicas = 1 + 128;
 /// A call that stages 2^32 bytes and more on a rank hangs. Source: github.com/NVIDIA/nccl-extensions,
 /// issue 15.
 constexpr std::uint64_t kMostStaging = 0xFFFF'FFFF;
