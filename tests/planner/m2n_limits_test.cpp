@@ -116,10 +116,21 @@ TEST(M2nLimits, WhatM2nCannotDescribeIsNamedBySideWithNumbers) {
     one.source.placements = {replicate(), replicate(), shard(1)};
     EXPECT_EQ(refusals(one).front(),
               (M2nRefusal{M2nLimit::kMeshAxes, M2nEnd::kSource, std::nullopt, std::nullopt, 3, 2}));
-    EXPECT_EQ(refusals(call({2, 2, 2, 2}, 1, blocks(1, 2, 0, 0), blocks(1, 2, 0, 2))).size(), 2U)
-        << "both tensors have 4 axes";
-    EXPECT_EQ(refusals(call({8}, 3, blocks(1, 2, 0, 0), blocks(1, 2, 0, 2))).front().limit,
-              M2nLimit::kElementBytes);
+    // What both sides share is said of neither.
+    const auto limits_of = [](const M2nCall& of) {
+        std::vector<M2nLimit> limits;
+        for (const auto& refusal : refusals(of)) {
+            EXPECT_FALSE(refusal.end.has_value());
+            limits.push_back(refusal.limit);
+        }
+        return limits;
+    };
+    const auto source = blocks(1, 2, 0, 0);
+    const auto destination = blocks(1, 2, 0, 2);
+    EXPECT_EQ(limits_of(call({2, 2, 2, 2}, 1, source, destination)), std::vector{M2nLimit::kTensorAxes});
+    EXPECT_EQ(limits_of(call({8}, 3, source, destination)), std::vector{M2nLimit::kElementBytes});
+    EXPECT_EQ(limits_of(call({8}, 16, source, destination)), std::vector{M2nLimit::kElementBytes});
+    EXPECT_EQ(limits_of(call({8}, 8, source, destination)), std::vector<M2nLimit>{});
 }
 
 TEST(M2nLimits, PartsAreEqualBlocks) {
@@ -130,7 +141,12 @@ TEST(M2nLimits, PartsAreEqualBlocks) {
                   M2nRefusal{M2nLimit::kUnequalShards, M2nEnd::kSource, std::nullopt, std::nullopt, 2, 0}}));
     auto strided = small();
     strided.destination.placements[1] = {DtensorPlacement::Kind::kStridedShard, 0, 2};
-    EXPECT_EQ(refusals(strided).front().limit, M2nLimit::kStridedShards);
+    EXPECT_EQ(refusals(strided),
+              (std::vector{M2nRefusal{
+                  M2nLimit::kStridedShards, M2nEnd::kDestination, std::nullopt, std::nullopt, 2, 1}}));
+    strided.destination.placements[1].split_factor = 1;  // strides of one block: a shard
+    EXPECT_TRUE(refusals(strided).empty());
+    EXPECT_EQ(normalised(strided.destination), normalised(small().destination));
 }
 
 TEST(M2nLimits, AFaultNamesTheRuleSetTheLimitAndBothNumbers) {
