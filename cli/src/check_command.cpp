@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 
 #include "commands.hpp"
 #include "refit/io/faults_json.hpp"
+#include "refit/m2n_calls.hpp"
 #include "refit/methods.hpp"
 #include "session.hpp"
 
@@ -17,16 +19,24 @@ using Json = nlohmann::json;
 
 /// What one method says of a scenario that is sound in itself.
 struct MethodCheck {
-    Method method;
+    std::string method;
     Faults refused;
 };
 
-std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vector<Method>& methods) {
+/// NCCL M2N plans call by call rather than as one of the planner's methods, and has rules of its own.
+constexpr const char* kM2n = "m2n";
+
+std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vector<std::string>& methods) {
     const auto workload = Workload::make(scenario);
     std::vector<MethodCheck> checks;
-    for (const auto method : methods) {
+    for (const auto& name : methods) {
+        if (name == kM2n) {
+            checks.push_back({name, m2n_scenario_faults(scenario, workload)});
+            continue;
+        }
+        const auto method = parse_method(name).value();
         auto plan = make_plan(method, scenario, workload);
-        checks.push_back({method, plan ? Faults{} : std::move(plan.error())});
+        checks.push_back({std::string{name_of(method)}, plan ? Faults{} : std::move(plan.error())});
     }
     return checks;
 }
@@ -34,7 +44,7 @@ std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vect
 std::string check_json(const Faults& faults, const std::vector<MethodCheck>& checks, const std::string& name) {
     Json methods = Json::array();
     for (const auto& check : checks) {
-        methods.push_back({{"method", name_of(check.method)}, {"runs", check.refused.empty()}, {"refused", io::to_json(check.refused)}});
+        methods.push_back({{"method", check.method}, {"runs", check.refused.empty()}, {"refused", io::to_json(check.refused)}});
     }
     return Json{{"schema", "refit.check"},
                 {"schema_version", "1.0"},
@@ -49,9 +59,16 @@ std::string check_json(const Faults& faults, const std::vector<MethodCheck>& che
 std::string names_of(const std::vector<MethodCheck>& checks) {
     std::string names;
     for (const auto& check : checks) {
-        names += (names.empty() ? "" : ", ") + std::string{name_of(check.method)};
+        names += (names.empty() ? "" : ", ") + check.method;
     }
     return names;
+}
+
+/// The rule sets that the methods keep.
+std::string rules_of(const std::vector<MethodCheck>& checks, const Scenario& scenario) {
+    const auto is_m2n = [](const MethodCheck& check) { return check.method == kM2n; };
+    const auto others = std::ranges::all_of(checks, is_m2n) ? std::string{} : scenario.rules.name();
+    return std::ranges::none_of(checks, is_m2n) ? others : others + (others.empty() ? "" : ", ") + std::string{kM2nRules};
 }
 
 /// The faults of all methods, each fault once.
@@ -67,14 +84,14 @@ Faults faults_of(const std::vector<MethodCheck>& checks) {
 
 int run_check(const Options& options, const io::Library& library) {
     Faults faults;
-    std::vector<Method> methods;
     for (const auto& name : options.methods) {
-        if (const auto method = take(parse_method(name), faults)) {
-            methods.push_back(*method);
+        if (name != kM2n) {
+            static_cast<void>(take(parse_method(name), faults));
         }
     }
-    if (options.methods.empty()) {
-        methods = {Method::kGatherBroadcast, Method::kHybrid};
+    auto methods = options.methods;
+    if (methods.empty()) {
+        methods = {std::string{name_of(Method::kGatherBroadcast)}, std::string{name_of(Method::kHybrid)}};
     }
     const auto draft = take(collect_draft(options, library, faults), faults);
     const auto scenario = draft ? take(io::resolve(*draft, library), faults) : std::nullopt;
@@ -87,7 +104,7 @@ int run_check(const Options& options, const io::Library& library) {
     if (options.format == Format::kJson) {
         text = check_json(faults, checks, scenario ? scenario->name : options.scenario);
     } else if (faults.empty()) {
-        text = scenario->name + " can run: " + names_of(checks) + " (" + scenario->rules.name() + ")\n";
+        text = scenario->name + " can run: " + names_of(checks) + " (" + rules_of(checks, *scenario) + ")\n";
     } else {
         text = refusal_text(faults, options, draft ? &*draft : nullptr, &library, false);
     }

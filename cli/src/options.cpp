@@ -57,8 +57,8 @@ void add_scenario_options(CLI::App& command, Raw& raw) {
         ->allow_extra_args(false);
 }
 
-void add_methods(CLI::App& command, Options& options) {
-    command.add_option("--method", options.methods, "only these: gather-broadcast, hybrid (or reshard), direct, striped, optimal")
+void add_methods(CLI::App& command, Options& options, const std::string& more = "") {
+    command.add_option("--method", options.methods, "only these: gather-broadcast, hybrid (or reshard), direct, striped, optimal" + more)
         ->type_name("NAME,...")
         ->allow_extra_args(false)
         ->delimiter(',')
@@ -105,7 +105,7 @@ void add_show(CLI::App& command, Options& options, Raw& raw) {
 void add_check(CLI::App& command, Options& options, Raw& raw) {
     command.add_option("scenario", options.scenario, "a scenario, a scenario file, or a NeMo RL recipe (.yaml)")->type_name("");
     add_scenario_options(command, raw);
-    add_methods(command, options);
+    add_methods(command, options, ", m2n");
     add_output_options(command, options, raw);
 }
 

@@ -140,5 +140,29 @@ TEST_F(Plan, TakesAMethodItKnowsATableOrJsonAndNoScenarioFields) {
     EXPECT_EQ(run_refit({"plan"}).code, 2);
 }
 
+TEST(CheckM2n, NamesItsRuleSetWhereEveryClassCanMove) {
+    const auto outcome = run_refit({"check", "deepseek-v3-h100", "--method", "m2n"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out, "deepseek-v3-h100 can run: m2n (nccl-m2n@0.2)\n");
+    const auto both = run_refit({"check", "deepseek-v3-h100", "--method", "hybrid,m2n"});
+    EXPECT_EQ(both.out, "deepseek-v3-h100 can run: hybrid, m2n (nemo-rl@2026-11, nccl-m2n@0.2)\n");
+}
+
+TEST(CheckM2n, RefusesByLimitAndClassOnlyTheMethodThatIsAsked) {
+    EXPECT_EQ(run_refit({"check", "nemotron-ultra-gb200"}).code, 0);
+    const auto outcome = run_refit({"check", "nemotron-ultra-gb200", "--method", "m2n"});
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_NE(outcome.out.find("[nccl-m2n@0.2]"), std::string::npos);
+    EXPECT_NE(outcome.out.find("[MAX_SOURCES]"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("mixer.experts.{expert}.up_proj.weight and 1 more"), std::string::npos)
+        << outcome.out;
+    const auto json =
+        Json::parse(run_refit({"check", "nemotron-ultra-gb200", "--method", "hybrid,m2n", "-o", "json"}).out);
+    EXPECT_EQ(json.at("methods")[0].at("method"), "hybrid");
+    EXPECT_EQ(json.at("methods")[0].at("runs"), true);
+    EXPECT_EQ(json.at("methods")[1].at("method"), "m2n");
+    EXPECT_EQ(json.at("methods")[1].at("runs"), false);
+}
+
 }  // namespace
 }  // namespace refit::testing_cli

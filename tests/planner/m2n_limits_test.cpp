@@ -71,6 +71,14 @@ TEST(M2nLimits, ADomainHoldsOneLeaderAndOneHundredTwentyEightFollowers) {
     EXPECT_EQ(found[0], (M2nRefusal{M2nLimit::kLocalFollowers, M2nEnd::kDestination, 0, 0, 130, 129}));
 }
 
+TEST(M2nLimits, FullDomainsPassAndTheDomainIsCountedFromRankZero) {
+    EXPECT_TRUE(refusals(call({8}, 1, blocks(1, 2, 0, 0), blocks(258, 1, 0, 2)), domains_of(129)).empty());
+    // 140 replicas from rank 300: domain 2 of 150.
+    const auto found = refusals(call({8}, 1, blocks(1, 2, 0, 0), blocks(140, 1, 0, 300)), domains_of(150));
+    EXPECT_EQ(found,
+              (std::vector{M2nRefusal{M2nLimit::kLocalFollowers, M2nEnd::kDestination, 0, 2, 140, 129}}));
+}
+
 TEST(M2nLimits, FollowersAreCountedAsThePathLaysOutDomainsToo) {
     // 130 replicas from rank 2 in domains of 130: from rank 0 there are 128 in one and 2 in the next, but the
     // split path counts from rank 2.
@@ -93,6 +101,8 @@ TEST(M2nLimits, StagingIsTheLargerSideAndAtMostTheLargestBucket) {
     EXPECT_EQ(found[0].limit, M2nLimit::kStaging);
     EXPECT_EQ(found[0].found, (1ULL << 31U) + 2 * (1U << 16U));
     EXPECT_EQ(found[0].allowed, 1ULL << 31U);
+    one = call({(1U << 16U) + 4, 1U << 16U}, 1, blocks(1, 2, 0, 0), blocks(1, 4, 0, 2));
+    EXPECT_EQ(refusals(one), found);
 }
 
 TEST(M2nLimits, WhatM2nCannotDescribeIsNamedBySideWithNumbers) {
@@ -106,10 +116,21 @@ TEST(M2nLimits, WhatM2nCannotDescribeIsNamedBySideWithNumbers) {
     one.source.placements = {replicate(), replicate(), shard(1)};
     EXPECT_EQ(refusals(one).front(),
               (M2nRefusal{M2nLimit::kMeshAxes, M2nEnd::kSource, std::nullopt, std::nullopt, 3, 2}));
-    EXPECT_EQ(refusals(call({2, 2, 2, 2}, 1, blocks(1, 2, 0, 0), blocks(1, 2, 0, 2))).size(), 2U)
-        << "both tensors have 4 axes";
-    EXPECT_EQ(refusals(call({8}, 3, blocks(1, 2, 0, 0), blocks(1, 2, 0, 2))).front().limit,
-              M2nLimit::kElementBytes);
+    // What both sides share is said of neither.
+    const auto limits_of = [](const M2nCall& of) {
+        std::vector<M2nLimit> limits;
+        for (const auto& refusal : refusals(of)) {
+            EXPECT_FALSE(refusal.end.has_value());
+            limits.push_back(refusal.limit);
+        }
+        return limits;
+    };
+    const auto source = blocks(1, 2, 0, 0);
+    const auto destination = blocks(1, 2, 0, 2);
+    EXPECT_EQ(limits_of(call({2, 2, 2, 2}, 1, source, destination)), std::vector{M2nLimit::kTensorAxes});
+    EXPECT_EQ(limits_of(call({8}, 3, source, destination)), std::vector{M2nLimit::kElementBytes});
+    EXPECT_EQ(limits_of(call({8}, 16, source, destination)), std::vector{M2nLimit::kElementBytes});
+    EXPECT_EQ(limits_of(call({8}, 8, source, destination)), std::vector<M2nLimit>{});
 }
 
 TEST(M2nLimits, PartsAreEqualBlocks) {
@@ -120,7 +141,12 @@ TEST(M2nLimits, PartsAreEqualBlocks) {
                   M2nRefusal{M2nLimit::kUnequalShards, M2nEnd::kSource, std::nullopt, std::nullopt, 2, 0}}));
     auto strided = small();
     strided.destination.placements[1] = {DtensorPlacement::Kind::kStridedShard, 0, 2};
-    EXPECT_EQ(refusals(strided).front().limit, M2nLimit::kStridedShards);
+    EXPECT_EQ(refusals(strided),
+              (std::vector{M2nRefusal{
+                  M2nLimit::kStridedShards, M2nEnd::kDestination, std::nullopt, std::nullopt, 2, 1}}));
+    strided.destination.placements[1].split_factor = 1;  // strides of one block: a shard
+    EXPECT_TRUE(refusals(strided).empty());
+    EXPECT_EQ(normalised(strided.destination), normalised(small().destination));
 }
 
 TEST(M2nLimits, AFaultNamesTheRuleSetTheLimitAndBothNumbers) {
@@ -175,6 +201,9 @@ TEST(M2nFaults, ShapesAndDtypesThatDiffer) {
 TEST(M2nFaults, RanksThatOverlapOrLeaveTheCommunicator) {
     auto one = small();
     one.destination.mesh.first_rank = RankId{3};
+    EXPECT_EQ(places(one), Places{"/destination/start_rank"});
+    one.source.mesh.first_rank = RankId{7};
+    one.destination.mesh.first_rank = RankId{4};
     EXPECT_EQ(places(one), Places{"/destination/start_rank"});
     one = small();
     one.communicator_ranks = 8;

@@ -248,6 +248,7 @@ TEST(M2n, OneCommunicatorCountsDomainsFromRankZero) {
     EXPECT_EQ(entry_of(plan, 24).ring_next, RankId{72});
     EXPECT_EQ(entry_of(plan, 56).ring_next, RankId{72});
     EXPECT_EQ(plan.totals.max_rank_network_rx, 381'681'664U);
+    EXPECT_EQ(plan.totals.max_rank_inject_rx, 3 * 29'360'128U);
 }
 
 TEST(M2n, ASecondRackGetsItsCopyByRingOrFromASecondReplica) {
@@ -332,6 +333,64 @@ TEST(M2n, TheLsaPathIsClosedAboveSixtyFourRanks) {
     };
     EXPECT_EQ(plan_for(56).path, M2nPath::kLsa);
     EXPECT_EQ(plan_for(57).path, M2nPath::kSplit);
+}
+
+TEST(M2n, TheLsaPathIsClosedAboveThirtyTwoSourceShards) {
+    const auto path_for = [](std::uint32_t shards, std::uint32_t destinations) {
+        const auto one = call({32 * 33}, 1, blocks(1, shards, 0, 0), blocks(1, destinations, 0, shards));
+        return m2n_plan(one, domains_of(64, M2nPath::kLsa)).value().path;
+    };
+    EXPECT_EQ(path_for(32, 4), M2nPath::kLsa);
+    EXPECT_EQ(path_for(33, 3), M2nPath::kSplit);
+}
+
+TEST(M2n, OfMoreSourceReplicasTheFirstOfEachShareSends) {
+    // 5 replicas for 2: shares of 3 and 2, so replicas 0 and 3.
+    auto settings = domains_of(8, M2nPath::kCombined);
+    const auto plan = m2n_plan(call({4}, 1, blocks(5, 2, 0, 0), blocks(2, 2, 0, 10)), settings).value();
+    EXPECT_EQ(plan.balance, M2nBalance::kUniform);
+    EXPECT_EQ(targets(plan, 0), Ranks{10});
+    EXPECT_EQ(targets(plan, 6), Ranks{12});
+    EXPECT_EQ(plan.totals.active_senders, 4U);
+}
+
+TEST(M2n, ACommunicatorIsLargeAboveTwoHundredRanks) {
+    auto one = call({4}, 1, blocks(1, 2, 0, 0), blocks(2, 2, 0, 2));
+    const auto balance_with = [&](std::uint64_t ranks) {
+        one.communicator_ranks = ranks;
+        return m2n_plan(one, domains_of(8, M2nPath::kCombined)).value().balance;
+    };
+    EXPECT_EQ(balance_with(200), M2nBalance::kUniform);
+    EXPECT_EQ(balance_with(201), M2nBalance::kNodeAware);
+}
+
+TEST(M2n, LargeCommunicatorsInjectAtMostFourReplicasThatFitADomain) {
+    // 8 replicas of 2 in 8 domains of 2, 8 source replicas: 4 are injected, and each goes on 4 domains ahead.
+    auto settings = domains_of(2);
+    settings.large_communicator = 16;
+    const auto plan = m2n_plan(call({4}, 1, blocks(8, 2, 0, 0), blocks(8, 2, 0, 16)), settings).value();
+    EXPECT_EQ(plan.totals.active_senders, 8U);
+    EXPECT_EQ(ring(plan, 16), (Ranks{16, 24}));
+    EXPECT_EQ(ring(plan, 22), (Ranks{22, 30}));
+}
+
+TEST(M2n, OneShardOnTheOuterAxisCountsAsBlocks) {
+    // 8 whole replicas as {shard, replicate} of {1, 8} in 4 domains of 2, two source replicas: K = 2, not 4.
+    const auto one = call({4, 4}, 1, blocks(2, 2, 0, 0), m2n_cases::strided(1, 8, 1, 4));
+    const auto plan = m2n_plan(one, domains_of(2)).value();
+    EXPECT_EQ(ring(plan, 4), (Ranks{4, 8}));
+    EXPECT_EQ(ring(plan, 6), (Ranks{6, 10}));
+}
+
+TEST(M2n, ALeaderOfNothingStillNamesTheNextOne) {
+    // 5 replicas from rank 1 in domains of 2: {1}, {2, 3}, {4, 5}. One slot; rank 3 holds none, and its next
+    // is 4.
+    const auto one = call({4, 4}, 1, blocks(1, 1, 0, 0), blocks(5, 1, 0, 1));
+    const auto plan = m2n_plan(one, domains_of(2, M2nPath::kCombined)).value();
+    EXPECT_EQ(ring(plan, 1), (Ranks{1, 2, 4}));
+    EXPECT_EQ(sources(plan, 3), Ranks{});
+    EXPECT_EQ(ring(plan, 3), (Ranks{3, 4}));
+    EXPECT_EQ(followers(plan, 2), Ranks{3});
 }
 
 TEST(M2n, UnevenDomainsFallBackToOneCommunicatorKeepingTheBalance) {

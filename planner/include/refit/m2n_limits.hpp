@@ -23,8 +23,8 @@ enum class M2nLimit : std::uint8_t {
     kTensorAxes,      ///< TENSOR_AXES: 1 to 3 axes a tensor.
     kElementBytes,    ///< ELEMENT_BYTES: 1, 2, 4 or 8.
     kShardAxes,       ///< SHARD_AXES: one mesh axis cuts, of a mesh that does not replicate throughout.
-    kStridedShards,   ///< STRIDED_SHARDS: parts are single blocks.
-    kUnequalShards,   ///< UNEQUAL_SHARDS: parts are equal; what is left over.
+    kStridedShards,   ///< STRIDED_SHARDS: blocks of a part, 1.
+    kUnequalShards,   ///< UNEQUAL_SHARDS: indices left over, 0.
     kTargets,         ///< MAX_TARGETS: destination shards that one source shard overlaps.
     kSources,         ///< MAX_SOURCES: source shards that one destination shard overlaps.
     kLocalFollowers,  ///< MAX_LOCAL_FOLLOWERS: replicas of a destination shard in one domain, its leader

@@ -111,9 +111,6 @@ bool is_off_rail(const M2nSide& side,
                  const DomainGroup& to,
                  Domains domains) {
     const auto rail_of = [&](std::uint32_t replica) { return domains.rail_of(side.rank_of(shard, replica)); };
-    if (std::max(from.replicas.size(), to.replicas.size()) > kMostDomainReplicas) {
-        return true;
-    }
     for (std::uint32_t local = 0; local < from.replicas.size(); ++local) {
         if (rail_of(from.replicas.begin + local) !=
             rail_of(to.replicas.begin + std::min(local, to.replicas.size() - 1))) {

@@ -11,9 +11,6 @@
 
 namespace refit::m2n {
 
-/// A leader and those to whom it stores. Source: NCCL M2N 0.2, reshard_limits.h, MAX_LOCAL_FOLLOWERS.
-inline constexpr std::uint32_t kMostDomainReplicas = 1 + 128;
-
 /// Replicas of a destination shard in one domain, out of those that a source replica feeds.
 struct DomainGroup {
     std::uint32_t domain;

@@ -13,31 +13,31 @@ constexpr std::uint64_t kMostMeshAxes = 2;
 constexpr std::uint64_t kMostTensorAxes = 3;
 constexpr std::uint64_t kMostTargets = 64;
 constexpr std::uint64_t kMostSources = 16;
+/// A leader and those to whom it stores.
+constexpr std::uint32_t kMostDomainReplicas = 1 + 128;
 /// A call that stages 2^32 bytes and more on a rank hangs. Source: github.com/NVIDIA/nccl-extensions,
 /// issue 15.
 constexpr std::uint64_t kMostStaging = 0xFFFF'FFFF;
 
 void add_description_refusals(std::vector<M2nRefusal>& refusals, const M2nTensor& tensor, M2nEnd end) {
     using Kind = DtensorPlacement::Kind;
-    const auto count = [&](Kind kind) {
-        return static_cast<std::uint64_t>(
-            std::ranges::count(tensor.placements, kind, &DtensorPlacement::kind));
-    };
+    const auto cuts =
+        tensor.placements.size() - static_cast<std::size_t>(std::ranges::count(
+                                       tensor.placements, Kind::kReplicate, &DtensorPlacement::kind));
     const auto refuse_above = [&](M2nLimit limit, std::uint64_t found, std::uint64_t allowed) {
         if (found > allowed) {
             refusals.push_back({limit, end, std::nullopt, std::nullopt, found, allowed});
         }
     };
     refuse_above(M2nLimit::kMeshAxes, tensor.mesh.axes.size(), kMostMeshAxes);
-    refuse_above(M2nLimit::kTensorAxes, tensor.shape.size(), kMostTensorAxes);
-    if (const auto size = tensor.element_bytes; size > 8 || (size & (size - 1)) != 0) {
-        refusals.push_back({M2nLimit::kElementBytes, end, std::nullopt, std::nullopt, size, 8});
+    refuse_above(M2nLimit::kShardAxes, cuts, 1);
+    for (const auto& placement : tensor.placements) {
+        refuse_above(
+            M2nLimit::kStridedShards, placement.kind == Kind::kStridedShard ? placement.split_factor : 1, 1);
     }
-    refuse_above(M2nLimit::kShardAxes, count(Kind::kShard), 1);
-    refuse_above(M2nLimit::kStridedShards, count(Kind::kStridedShard), 0);
     for (std::size_t i = 0; i < tensor.placements.size(); ++i) {
         const auto& placement = tensor.placements[i];
-        if (placement.kind == Kind::kShard && count(Kind::kShard) == 1) {
+        if (placement.kind != Kind::kReplicate && cuts == 1) {
             refuse_above(M2nLimit::kUnequalShards, tensor.shape[placement.dim] % tensor.mesh.axes[i], 0);
         }
     }
@@ -98,6 +98,13 @@ void refuse_meeting(std::vector<M2nRefusal>& refusals,
 
 std::vector<M2nRefusal> description_refusals(const M2nCall& call) {
     std::vector<M2nRefusal> refusals;
+    if (const auto axes = call.source.shape.size(); axes > kMostTensorAxes) {
+        refusals.push_back(
+            {M2nLimit::kTensorAxes, std::nullopt, std::nullopt, std::nullopt, axes, kMostTensorAxes});
+    }
+    if (const auto size = call.source.element_bytes; size > 8 || (size & (size - 1)) != 0) {
+        refusals.push_back({M2nLimit::kElementBytes, std::nullopt, std::nullopt, std::nullopt, size, 8});
+    }
     add_description_refusals(refusals, call.source, M2nEnd::kSource);
     add_description_refusals(refusals, call.destination, M2nEnd::kDestination);
     std::ranges::stable_sort(refusals, {}, &M2nRefusal::limit);
@@ -146,17 +153,16 @@ std::string message_of(const M2nRefusal& refusal) {
         case M2nLimit::kMeshAxes:
             return "the " + end + " mesh has " + found + " axes; M2N takes at most " + allowed;
         case M2nLimit::kTensorAxes:
-            return "the " + end + " tensor has " + found + " axes; M2N takes at most " + allowed;
+            return "the tensor has " + found + " axes; M2N takes at most " + allowed;
         case M2nLimit::kElementBytes:
-            return "an element of the " + end + " has " + found + " bytes; M2N takes 1, 2, 4 or 8";
+            return "an element has " + found + " bytes; M2N takes 1, 2, 4 or 8";
         case M2nLimit::kShardAxes:
             return found + " axes of the " + end + " mesh cut the tensor; M2N takes " + allowed;
         case M2nLimit::kStridedShards:
-            return found + " axes of the " + end +
-                   " mesh cut the tensor in strides; M2N takes parts of one block only";
+            return "a part of the " + end + " tensor consists of " + found + " blocks; M2N takes one";
         case M2nLimit::kUnequalShards:
-            return "the " + end + " tensor does not divide into its shards: " + found +
-                   " elements are left over; M2N takes equal parts only";
+            return "the parts of the " + end + " tensor are not equal: " + found +
+                   " of its cut axis are over; M2N takes equal parts only";
         case M2nLimit::kTargets:
             return end + shard + " overlaps " + found + " destination shards; M2N takes at most " + allowed;
         case M2nLimit::kSources:

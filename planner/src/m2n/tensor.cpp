@@ -21,8 +21,10 @@ std::uint64_t M2nCall::ranks() const {
 }
 
 M2nSide normalised(const M2nTensor& tensor) {
-    const auto cut =
-        std::ranges::find(tensor.placements, DtensorPlacement::Kind::kShard, &DtensorPlacement::kind);
+    // A strided shard whose stride is all of it is a shard; others have been refused.
+    const auto cut = std::ranges::find_if(tensor.placements, [](const DtensorPlacement& placement) {
+        return placement.kind != DtensorPlacement::Kind::kReplicate;
+    });
     M2nSide side;
     side.first_rank = tensor.mesh.first_rank;
     side.replicas = static_cast<std::uint32_t>(tensor.mesh.ranks());
