@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <iostream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -103,7 +102,6 @@ TEST(RandomPairs, GoEveryWayThatAPlanCanGo) {
     EXPECT_GT(ways.gathers, 40);
     EXPECT_GT(ways.fused_shards, 40);
     EXPECT_GT(ways.idle_trainers, 40);
-    std::cout << ways.relayed << " " << ways.cut << " " << ways.gathered_stripes << " " << ways.broadcast_replicas << " " << ways.gathers << " " << ways.fused_shards << " "<< ways.idle_trainers << "\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, RandomBatch, testing::Range(0, kBatches));
