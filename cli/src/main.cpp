@@ -3,6 +3,7 @@
 #include <iostream>
 #include <variant>
 
+#include "check_plan.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
 #include "options.hpp"
@@ -18,7 +19,7 @@ int run(const Options& options) {
     }
     switch (options.command) {
         case Command::kCheck:
-            return run_check(options, *library);
+            return is_plan_file(options.scenario) ? run_plan_check(options) : run_check(options, *library);
         case Command::kPlan:
             return run_plan(options, *library);
         case Command::kShow:

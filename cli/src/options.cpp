@@ -103,7 +103,7 @@ void add_show(CLI::App& command, Options& options, Raw& raw) {
 }
 
 void add_check(CLI::App& command, Options& options, Raw& raw) {
-    command.add_option("scenario", options.scenario, "a scenario, a scenario file, or a NeMo RL recipe (.yaml)")->type_name("");
+    command.add_option("scenario", options.scenario, "a scenario, a scenario file, a NeMo RL recipe (.yaml), or a plan file")->type_name("");
     add_scenario_options(command, raw);
     add_methods(command, options, ", m2n");
     add_output_options(command, options, raw);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,80 +8,18 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
-#include "m2n_text.hpp"
 #include "plan_explain.hpp"
+#include "plan_tensors.hpp"
 #include "plan_text.hpp"
 #include "refit/compare.hpp"
 #include "refit/io/json_file.hpp"
-#include "refit/io/m2n_json.hpp"
 #include "refit/io/plan_file.hpp"
 #include "refit/io/report_json.hpp"
 #include "refit/methods.hpp"
-#include "refit/suggest.hpp"
 #include "session.hpp"
 
 namespace refit::cli {
 namespace {
-
-std::string m2n_json(const std::vector<io::M2nAnswer>& answers, bool is_list) {
-    if (!is_list) {
-        return io::to_json(answers.front()).dump() + "\n";
-    }
-    auto list = nlohmann::ordered_json::array();
-    for (const auto& answer : answers) {
-        list.push_back(io::to_json(answer));
-    }
-    return list.dump() + "\n";
-}
-
-/// A file with refused calls is answered all the same; the code tells where nothing else is in it.
-int plan_m2n(const Options& options, const nlohmann::json& tensors) {
-    const auto requests = io::read_m2n_requests(tensors, options.tensors);
-    if (!requests) {
-        return refuse(requests.error(), options);
-    }
-    const auto answers = io::answer(*requests);
-    const auto text =
-        options.format == Format::kJson ? m2n_json(answers, requests->is_list) : m2n_text(answers);
-    const auto status = write_output(text, options);
-    const bool is_all_refused =
-        std::ranges::none_of(answers, [](const auto& entry) { return entry.plan.has_value(); });
-    return status == kOk && is_all_refused ? static_cast<int>(kInfeasible) : status;
-}
-
-/// A method that plans explicit tensors.
-struct TensorMethod {
-    const char* name;
-    int (*plan)(const Options& options, const nlohmann::json& tensors);
-};
-
-constexpr std::array kTensorMethods{TensorMethod{"m2n", plan_m2n}};
-
-/// Plans the file that --tensors names, by the method asked for, else by the first.
-int plan_tensors(const Options& options) {
-    if (!options.fields.empty()) {
-        return usage_error(options.field_flags.front() +
-                           " is a field of a scenario, and --tensors takes none");
-    }
-    const auto method = options.methods.empty()
-                            ? kTensorMethods.begin()
-                            : std::ranges::find(kTensorMethods, options.methods.back(), &TensorMethod::name);
-    if (method == kTensorMethods.end()) {
-        std::vector<std::string> names;
-        for (const auto& known : kTensorMethods) {
-            names.emplace_back(known.name);
-        }
-        const auto& asked = options.methods.back();
-        return refuse(Faults{{ErrorCode::kInvalidInput,
-                              "unknown-method",
-                              "method '" + asked + "' does not plan explicit tensors; the nearest is '" +
-                                  nearest_name(asked, names) + "' (known: " + join_names(names) + ")",
-                              "--method"}},
-                      options);
-    }
-    const auto tensors = io::read_json(options.tensors);
-    return tensors ? method->plan(options, *tensors) : refuse(tensors.error(), options);
-}
 
 /// Where the plan file goes, in which encoding; nothing where none was asked for.
 std::optional<io::PlanEncoding> encoding_of(const std::string& output, Faults& faults) {
@@ -182,7 +119,8 @@ int run_plan(const Options& options, const io::Library& library) {
         return usage_error("plan prints a table, json or csv (-o)");
     }
     if (!options.tensors.empty()) {
-        return options.format == Format::kCsv ? usage_error("plan --tensors prints a table or json (-o)") : plan_tensors(options);
+        return options.format == Format::kCsv ? usage_error("plan --tensors prints a table or json (-o)")
+                                              : plan_tensors(options, library);
     }
     return plan_scenario(options, library);
 }

@@ -94,6 +94,19 @@ TEST(PlanScenario, ExplainsRanksAndTensors) {
     EXPECT_EQ(run_refit({"plan", "deepseek-v3-h100", "--explain", "512"}).code, 3);
 }
 
+TEST(PlanScenario, IsProvenByCheckOrRefused) {
+    const auto file = (std::filesystem::path{testing::TempDir()} / "checked.json").string();
+    ASSERT_EQ(run_refit({"plan", "qwen3-235b-h100", "-O", file}).code, 0);
+    const auto good = run_refit({"check", file});
+    EXPECT_EQ(good.code, 0) << good.err;
+    EXPECT_NE(good.out.find("every element once"), std::string::npos) << good.out;
+    std::ifstream stream{file, std::ios::binary};
+    const std::string text{std::istreambuf_iterator<char>{stream}, {}};
+    std::ofstream{file, std::ios::binary} << text.substr(0, text.size() / 2);
+    const auto cut = run_refit({"check", file});
+    EXPECT_EQ(cut.code, 3);
+}
+
 TEST(PlanScenario, RefusesWhatItCannotWriteOrPlan) {
     EXPECT_EQ(run_refit({"plan", "reshard-two-domains", "-O", "plan.txt"}).code, 3);
     EXPECT_EQ(run_refit({"plan", "reshard-two-domains", "--method", "direct", "--method", "striped"}).code, 2);

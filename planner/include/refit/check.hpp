@@ -8,6 +8,14 @@
 
 namespace refit {
 
+/// Ranks on each side of a job.
+struct JobSize {
+    std::uint32_t train_gpus = 1;
+    std::uint32_t generate_gpus = 1;
+
+    [[nodiscard]] std::uint32_t gpus() const noexcept { return train_gpus + generate_gpus; }
+};
+
 /// Proves that a plan delivers the workload, element by element, without any of the code that made it. Empty: proven.
 ///
 /// What is shown for each class and slice: every generator gets each element of its boxes of each tensor exactly once,
@@ -31,6 +39,9 @@ namespace refit {
 ///
 /// Errors: each fault names method, stage, class, slice, tensor, rank and elements as far as they apply; at most 100.
 /// Cost: in classes, stages, transfers and their cells, not in elements or layers.
-[[nodiscard]] Faults check_plan(const Plan& plan, const Workload& workload, const Cluster& cluster);
+[[nodiscard]] Faults check_plan(const Plan& plan, const Workload& workload, const JobSize& job);
+[[nodiscard]] inline Faults check_plan(const Plan& plan, const Workload& workload, const Cluster& cluster) {
+    return check_plan(plan, workload, JobSize{cluster.train_gpus(), cluster.generate_gpus()});
+}
 
 }  // namespace refit

@@ -15,8 +15,8 @@ namespace refit {
 namespace {
 
 /// Follows everything once all that the plan names is known to exist.
-void follow(proof::FaultLog& log, const Plan& plan, const Workload& workload, const Cluster& cluster) {
-    const auto train_gpus = cluster.train_gpus();
+void follow(proof::FaultLog& log, const Plan& plan, const Workload& workload, const JobSize& job) {
+    const auto train_gpus = job.train_gpus;
     const auto generators = workload.generator_bytes().size();
     const auto routes = proof::trace_routes(log, plan, train_gpus);
     const auto routed = proof::parts_by_class(plan, routes, workload.classes().size());
@@ -47,14 +47,14 @@ void follow(proof::FaultLog& log, const Plan& plan, const Workload& workload, co
 
 }  // namespace
 
-Faults check_plan(const Plan& plan, const Workload& workload, const Cluster& cluster) {
+Faults check_plan(const Plan& plan, const Workload& workload, const JobSize& job) {
     proof::FaultLog log{plan, workload};
-    proof::check_workload(log, workload, cluster);
+    proof::check_workload(log, workload, job);
     if (log.is_empty()) {
-        proof::check_structure(log, plan, workload, cluster);
+        proof::check_structure(log, plan, workload, job);
     }
     if (log.is_empty()) {
-        follow(log, plan, workload, cluster);
+        follow(log, plan, workload, job);
     }
     return log.take();
 }

@@ -45,8 +45,8 @@ StageKind kind_of(CollectiveRole role) {
 
 class StructureCheck {
 public:
-    StructureCheck(FaultLog& log, const Plan& plan, const Workload& workload, const Cluster& cluster)
-        : log_{log}, plan_{plan}, workload_{workload}, cluster_{cluster} {}
+    StructureCheck(FaultLog& log, const Plan& plan, const Workload& workload, const JobSize& job)
+        : log_{log}, plan_{plan}, workload_{workload}, job_{job} {}
 
     void run() {
         for (std::size_t i = 0; i < plan_.groups.size(); ++i) {
@@ -69,7 +69,7 @@ private:
         std::set<std::uint32_t> seen;
         for (const auto& group : plan_.groups[index]) {
             for (const auto rank : group) {
-                if (rank.index() >= cluster_.gpus() || !seen.insert(rank.index()).second) {
+                if (rank.index() >= job_.gpus() || !seen.insert(rank.index()).second) {
                     log_.add("group-member",
                              {.rank = rank.index()},
                              "does not exist, or is twice in groups " + std::to_string(index) + " that run side by side");
@@ -130,7 +130,7 @@ private:
         const auto& block = plan_.blocks[use.block];
         for (const auto source : block.source) {
             const auto rank = std::uint64_t{use.first_source.index()} + source;
-            if (rank >= cluster_.train_gpus()) {
+            if (rank >= job_.train_gpus) {
                 log_.add("use-source", {.stage = stage, .parameter = block.parameter},
                          "the source " + std::to_string(rank) + " is no trainer");
                 return;
@@ -166,8 +166,8 @@ private:
             check_message(stage, relays, i);
         }
         for (std::size_t hop = 0; hop < relays.size(); ++hop) {
-            if (relays.message[hop] >= relays.messages.size() || relays.source[hop] >= cluster_.gpus() ||
-                relays.destination[hop] >= cluster_.gpus() || relays.source[hop] == relays.destination[hop]) {
+            if (relays.message[hop] >= relays.messages.size() || relays.source[hop] >= job_.gpus() ||
+                relays.destination[hop] >= job_.gpus() || relays.source[hop] == relays.destination[hop]) {
                 log_.add("relay-hop", {.stage = stage, .rank = relays.source[hop]},
                          "hop " + std::to_string(hop) + " names a message or rank that does not exist, or joins a rank to itself");
             }
@@ -213,15 +213,15 @@ private:
     FaultLog& log_;
     const Plan& plan_;
     const Workload& workload_;
-    const Cluster& cluster_;
+    const JobSize& job_;
 };
 
 }  // namespace
 
-void check_workload(FaultLog& log, const Workload& workload, const Cluster& cluster) {
+void check_workload(FaultLog& log, const Workload& workload, const JobSize& job) {
     const auto generators = static_cast<std::uint32_t>(workload.generator_bytes().size());
     const auto trainers = std::uint64_t{workload.train_stages()} * workload.trainers_per_stage();
-    if (trainers > cluster.train_gpus() || generators > cluster.generate_gpus()) {
+    if (trainers > job.train_gpus || generators > job.generate_gpus) {
         log.add("workload-ranks", {}, "the workload has more ranks than the cluster");
         return;
     }
@@ -240,8 +240,8 @@ void check_workload(FaultLog& log, const Workload& workload, const Cluster& clus
     }
 }
 
-void check_structure(FaultLog& log, const Plan& plan, const Workload& workload, const Cluster& cluster) {
-    StructureCheck{log, plan, workload, cluster}.run();
+void check_structure(FaultLog& log, const Plan& plan, const Workload& workload, const JobSize& job) {
+    StructureCheck{log, plan, workload, job}.run();
 }
 
 }  // namespace refit::proof
