@@ -407,6 +407,8 @@ std::string title_of(const MethodReport& method, const Scenario& scenario) {
             return "all weights, direct ?";
         case Method::kStriped:
             return "all weights, striped ?";
+        case Method::kM2n:
+            return "all weights, NCCL M2N ?";
         case Method::kOptimal:
             return "all weights, optimal ?";
         case Method::kHybrid:

@@ -57,8 +57,8 @@ void add_scenario_options(CLI::App& command, Raw& raw) {
         ->allow_extra_args(false);
 }
 
-void add_methods(CLI::App& command, Options& options, const std::string& more = "") {
-    command.add_option("--method", options.methods, "only these: gather-broadcast, hybrid (or reshard), direct, striped, optimal" + more)
+void add_methods(CLI::App& command, Options& options) {
+    command.add_option("--method", options.methods, "only these: gather-broadcast, hybrid (or reshard), direct, striped, m2n, optimal")
         ->type_name("NAME,...")
         ->allow_extra_args(false)
         ->delimiter(',')
@@ -105,7 +105,7 @@ void add_show(CLI::App& command, Options& options, Raw& raw) {
 void add_check(CLI::App& command, Options& options, Raw& raw) {
     command.add_option("scenario", options.scenario, "a scenario, a scenario file, a NeMo RL recipe (.yaml), or a plan file")->type_name("");
     add_scenario_options(command, raw);
-    add_methods(command, options, ", m2n");
+    add_methods(command, options);
     add_output_options(command, options, raw);
 }
 
@@ -114,7 +114,7 @@ void add_plan(CLI::App& command, Options& options, Raw& raw) {
     command.add_option("--tensors", options.tensors, "a JSON file of explicit tensors: a record, or a list (docs/m2n.md)")
         ->type_name("FILE")
         ->group("What to plan");
-    command.add_option("--method", options.methods, "optimal (default), direct, striped, gather-broadcast, hybrid; for --tensors m2n")
+    command.add_option("--method", options.methods, "optimal (default; for --tensors m2n), m2n, direct, striped, gather-broadcast, hybrid")
         ->type_name("NAME")
         ->allow_extra_args(false)
         ->group("What to plan");

@@ -9,13 +9,14 @@
 
 #include "plan_builder.hpp"
 #include "refit/layout_check.hpp"
+#include "refit/m2n_relays.hpp"
 #include "refit/optimal.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit {
 namespace {
 
-constexpr std::array kMethods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal};
+constexpr std::array kMethods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kM2n, Method::kOptimal};
 
 /// The indices of the classes that go by the bulk path, or of the others.
 ClassIndices select(const Workload& workload, Coverage coverage, bool wanted) {
@@ -64,15 +65,20 @@ Faults check_reshard(const Scenario& scenario, const Workload& workload) {
 }
 
 /// Everything in one stage of relayed messages.
-void add_relays(Plan& plan, const Workload& workload, const Cluster& cluster, const SideRates& rates) {
+void add_relay_stage(Plan& plan, const Workload& workload, RelayTable relays) {
     auto& stage = plan.stages.emplace_back();
     stage.kind = StageKind::kRelay;
-    stage.relays = optimal_relays(SliceTable::make(workload, cluster.train_gpus()), Fabric{cluster, rates});
+    stage.relays = std::move(relays);
     for (const auto& entry : workload.classes()) {
         stage.payload += entry.parameter.bytes();
         stage.expert_parameters += entry.parameter.is_expert() ? entry.logical_tensors() : 0;
         stage.other_parameters += entry.parameter.is_ffn ? 0 : entry.logical_tensors();
     }
+}
+
+void add_relays(Plan& plan, const Workload& workload, const Cluster& cluster, const SideRates& rates) {
+    add_relay_stage(plan, workload,
+                    optimal_relays(SliceTable::make(workload, cluster.train_gpus()), Fabric{cluster, rates}));
 }
 
 }  // namespace
@@ -85,6 +91,8 @@ std::string_view name_of(Method method) noexcept {
             return "direct";
         case Method::kStriped:
             return "striped";
+        case Method::kM2n:
+            return "m2n";
         case Method::kOptimal:
             return "optimal";
         case Method::kGatherBroadcast:
@@ -124,6 +132,14 @@ Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& 
         case Method::kStriped:
             add_transfers(plan, scenario.cluster, workload, everything, Spread::kStripes);
             break;
+        case Method::kM2n: {
+            auto relays = m2n_relays(scenario, workload);
+            if (!relays) {
+                return fail(std::move(relays.error()));
+            }
+            add_relay_stage(plan, workload, std::move(*relays));
+            break;
+        }
         case Method::kOptimal: {
             const auto& constants = scenario.engine.constants;
             add_relays(plan,
@@ -163,6 +179,10 @@ Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& r
         case Method::kOptimal:
             add_relays(plan, workload, cluster, rates);
             break;
+        case Method::kM2n:
+            return fail(ErrorCode::kUnsupported,
+                        "m2n-plans-calls",
+                        "method m2n plans single calls, which m2n_plan takes as they are");
         case Method::kHybrid:
             return fail(ErrorCode::kUnsupported,
                         "hybrid-needs-names",

@@ -7,7 +7,7 @@ namespace refit {
 namespace {
 
 TEST(Plan, MethodsHaveTheNamesThatTheCommandLineTakes) {
-    for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal}) {
+    for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kM2n, Method::kOptimal}) {
         EXPECT_EQ(parse_method(name_of(method)).value(), method);
     }
 }

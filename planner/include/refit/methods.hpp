@@ -14,7 +14,7 @@ namespace refit {
 [[nodiscard]] Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& workload);
 
 /// The same for distributions that no model's layout gave. Gather-broadcast then gathers each tensor on the first holders
-/// of its shards, and broadcasts from trainer 0. Errors: kUnsupported for hybrid.
+/// of its shards, and broadcasts from trainer 0. Errors: kUnsupported for hybrid and m2n.
 [[nodiscard]] Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& rates, const Workload& workload);
 
 }  // namespace refit

@@ -14,9 +14,9 @@
 namespace refit {
 
 /// How weights get from trainers to generators.
-enum class Method : std::uint8_t { kGatherBroadcast, kHybrid, kDirect, kStriped, kOptimal };
+enum class Method : std::uint8_t { kGatherBroadcast, kHybrid, kDirect, kStriped, kM2n, kOptimal };
 
-/// "gather-broadcast", "hybrid", "direct", "striped", "optimal".
+/// "gather-broadcast", "hybrid", "direct", "striped", "m2n", "optimal".
 [[nodiscard]] std::string_view name_of(Method method) noexcept;
 /// Also takes "reshard" for hybrid. Errors: kInvalidInput naming the nearest.
 [[nodiscard]] Result<Method> parse_method(std::string_view text);
