@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,14 +58,13 @@ int plan_tensors(const Options& options) {
         return usage_error(options.field_flags.front() +
                            " is a field of a scenario, and --tensors takes none");
     }
-    const auto method = options.methods.empty()
-                            ? kTensorMethods.begin()
-                            : std::ranges::find(kTensorMethods, options.methods.back(), &TensorMethod::name);
+    const auto* const method =
+        options.methods.empty()
+            ? kTensorMethods.begin()
+            : std::ranges::find(kTensorMethods, options.methods.back(), &TensorMethod::name);
     if (method == kTensorMethods.end()) {
         std::vector<std::string> names;
-        for (const auto& known : kTensorMethods) {
-            names.emplace_back(known.name);
-        }
+        std::ranges::transform(kTensorMethods, std::back_inserter(names), &TensorMethod::name);
         const auto& asked = options.methods.back();
         return refuse(Faults{{ErrorCode::kInvalidInput,
                               "unknown-method",

@@ -336,8 +336,8 @@ TEST(M2n, TheLsaPathIsClosedAboveSixtyFourRanks) {
 }
 
 TEST(M2n, TheLsaPathIsClosedAboveThirtyTwoSourceShards) {
-    const auto path_for = [](std::uint32_t shards, std::uint32_t destinations) {
-        const auto one = call({32 * 33}, 1, blocks(1, shards, 0, 0), blocks(1, destinations, 0, shards));
+    const auto path_for = [](std::uint32_t shards, std::uint32_t targets) {
+        const auto one = call({1056}, 1, blocks(1, shards, 0, 0), blocks(1, targets, 0, shards));
         return m2n_plan(one, domains_of(64, M2nPath::kLsa)).value().path;
     };
     EXPECT_EQ(path_for(32, 4), M2nPath::kLsa);

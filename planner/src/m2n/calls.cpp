@@ -38,7 +38,9 @@ std::uint32_t domain_size(const Cluster& cluster, const std::vector<RankId>& ran
 Communicator communicator_of(const Scenario& scenario,
                              std::uint32_t train_stage,
                              std::uint32_t generate_stage) {
-    const auto& [train, generate, cluster] = std::tie(scenario.train, scenario.generate, scenario.cluster);
+    const auto& train = scenario.train;
+    const auto& generate = scenario.generate;
+    const auto& cluster = scenario.cluster;
     Communicator communicator{train.ranks_per_stage(), generate.tp * generate.dp, {}};
     std::vector<RankId> generators;
     for (std::uint32_t generator = 0; generator < generate.gpus; ++generator) {
@@ -49,7 +51,7 @@ Communicator communicator_of(const Scenario& scenario,
     const auto first = cluster.trainer(train_stage * train.ranks_per_stage());
     std::vector<RankId> all{generators};
     for (std::uint32_t i = 0; i < train.ranks_per_stage(); ++i) {
-        all.push_back(RankId{first.index() + i});
+        all.emplace_back(first.index() + i);
     }
     const bool is_one_domain = std::ranges::all_of(
         all, [&](RankId rank) { return cluster.domain_of(rank) == cluster.domain_of(first); });
