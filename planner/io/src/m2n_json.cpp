@@ -228,9 +228,10 @@ private:
     void add_call_faults(const M2nRequest& request, const Json& record, const std::string& place) {
         for (auto& fault : m2n_faults(request.call, request.settings)) {
             for (const std::string end : {"source", "destination"}) {
-                for (const std::string key : {"tensor_shape", "element_bytes"}) {
-                    const auto shared = "/" + end + "/" + key;
-                    if (fault.where.starts_with(shared) && !record.at(end).contains(key)) {
+                for (const char* key : {"tensor_shape", "element_bytes"}) {
+                    const bool is_of_record = !record.at(end).contains(key);
+                    if (is_of_record && fault.where.starts_with("/" + end) &&
+                        fault.where.find(key) != std::string::npos) {
                         fault.where.erase(0, end.size() + 1);
                     }
                 }
