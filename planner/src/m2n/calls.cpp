@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "refit/layout.hpp"
+#include "refit/layout_check.hpp"
 #include "refit/m2n_calls.hpp"
 
 namespace refit {
@@ -213,7 +215,10 @@ std::vector<M2nStageCalls> m2n_calls(const Scenario& scenario, const Workload& w
     return list;
 }
 
-Faults m2n_scenario_faults(const Scenario& scenario, const Workload& workload) {
+namespace {
+
+/// The faults of a scenario without cures, each limit and its numbers once.
+Faults grouped_faults(const Scenario& scenario, const Workload& workload) {
     Faults faults;
     std::vector<std::vector<std::string>> classes;  // by fault
     for (const auto& calls : m2n_calls(scenario, workload)) {
@@ -234,6 +239,36 @@ Faults m2n_scenario_faults(const Scenario& scenario, const Workload& workload) {
     for (std::size_t i = 0; i < faults.size(); ++i) {
         const auto more = classes[i].size() - 1;
         faults[i].where = classes[i].front() + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+    }
+    return faults;
+}
+
+/// The layout with the most expert shards for which no destination meets too many sources.
+std::optional<Suggestion> fewer_expert_shards(const Scenario& scenario) {
+    auto text = parse_layout(to_text(scenario.train));
+    for (auto ep = scenario.train.ep; text && --ep > 0;) {
+        text->ep = ep;
+        auto layout = make_train_layout(*text, scenario.train.gpus, scenario.model);
+        if (!layout) {
+            continue;
+        }
+        auto changed = scenario;
+        changed.train = std::move(*layout);
+        const auto faults = grouped_faults(changed, Workload::make(changed));
+        if (std::ranges::count(faults, name_of(M2nLimit::kSources), &Fault::rule) == 0) {
+            return Suggestion{"train.layout", to_text(changed.train), ""};
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Faults m2n_scenario_faults(const Scenario& scenario, const Workload& workload) {
+    auto faults = grouped_faults(scenario, workload);
+    const auto sources = std::ranges::find(faults, name_of(M2nLimit::kSources), &Fault::rule);
+    if (sources != faults.end()) {
+        sources->nearest = fewer_expert_shards(scenario);
     }
     return faults;
 }
