@@ -217,6 +217,14 @@ TEST(M2nCalls, FaultsOfAScenarioAreGroupedByLimitAndNameTheirClasses) {
     const auto sources = std::ranges::find(faults, "MAX_SOURCES", &Fault::rule);
     ASSERT_NE(sources, faults.end());
     EXPECT_EQ(sources->where, "backbone.layers.{layer}.mixer.experts.{expert}.up_proj.weight and 1 more");
+    // The cure has the most expert shards that pass, and passes.
+    ASSERT_TRUE(sources->nearest);
+    EXPECT_EQ(sources->nearest->field, "train.layout");
+    const auto cured = shipped_scenario("nemotron-ultra-gb200", {{"train.layout", sources->nearest->value}});
+    EXPECT_EQ(cured.train.ep, 16U);
+    const auto left = m2n_scenario_faults(cured, Workload::make(cured));
+    EXPECT_EQ(std::ranges::count(left, "MAX_SOURCES", &Fault::rule), 0);
+    EXPECT_EQ(left.size(), faults.size() - 1);
     const auto sound = shipped_scenario("deepseek-v3-h100");
     EXPECT_TRUE(m2n_scenario_faults(sound, Workload::make(sound)).empty());
 }

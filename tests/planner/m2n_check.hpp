@@ -152,7 +152,7 @@ private:
         }
     }
 
-    std::vector<Rank> awaited(const M2nDestination& entry) const {
+    [[nodiscard]] std::vector<Rank> awaited(const M2nDestination& entry) const {
         std::vector<Rank> ranks;
         for (const auto rank : plan_.sources_of(entry)) {
             ranks.push_back(rank.index());
@@ -160,7 +160,7 @@ private:
         return ranks;
     }
 
-    std::uint32_t domain_of(Rank rank) const {
+    [[nodiscard]] std::uint32_t domain_of(Rank rank) const {
         const auto anchor = plan_.path == M2nPath::kSplit ? call_.destination.mesh.first_rank.index() : 0;
         return plan_.path == M2nPath::kLsa ? 0 : (rank - anchor) / domain_size_;
     }

@@ -36,6 +36,10 @@ TEST(PublicReportsM2n, A35_FourGibibytesOfStagingAreRefusedNotHung) {
     const auto refused = m2n_refusals(one, wide);
     ASSERT_EQ(refused.size(), 1U);
     EXPECT_EQ(refused[0].allowed, (1ULL << 32U) - 1);
+    EXPECT_NE(to_fault(refused[0]).message.find("cut it into 2 calls"), std::string::npos);
+    EXPECT_NE(to_fault(refusals_of_bytes((1ULL << 31U) + 1, 2_GiB).front())
+                  .message.find("PACK_BUFFSIZES=2147483649:4 would hold it"),
+              std::string::npos);
     // Three quarters of it worked: 3 GiB a rank.
     const auto less = call({131'072, 98'304}, 1, blocks(1, 4, 0, 0), blocks(1, 4, 1, 4));
     const auto plan = m2n_plan(less, wide).value();
@@ -51,6 +55,8 @@ TEST(PublicReportsM2n, A35_SizesAroundTheBordersArePlannedOrRefused) {
     EXPECT_TRUE(refusals_of_bytes((1ULL << 32U) - 1, 8_GiB).empty());
     EXPECT_EQ(refusals_of_bytes(1ULL << 32U, 8_GiB).size(), 1U);
     EXPECT_EQ(refusals_of_bytes((1ULL << 32U) + 1, 8_GiB).size(), 1U);
+    EXPECT_EQ(to_fault(refusals_of_bytes(1ULL << 32U, Bytes{}).front()).rule, "PACK_BUFFSIZES")
+        << "no bucket at all";
 }
 
 TEST(PublicReportsM2n, A66_AnEmptyOrUnevenShardIsRefusedByItsRemainder) {

@@ -336,12 +336,11 @@ TEST(M2n, TheLsaPathIsClosedAboveSixtyFourRanks) {
 }
 
 TEST(M2n, TheLsaPathIsClosedAboveThirtyTwoSourceShards) {
-    const auto path_for = [](std::uint32_t shards, std::uint32_t destinations) {
-        const auto one = call({32 * 33}, 1, blocks(1, shards, 0, 0), blocks(1, destinations, 0, shards));
-        return m2n_plan(one, domains_of(64, M2nPath::kLsa)).value().path;
-    };
-    EXPECT_EQ(path_for(32, 4), M2nPath::kLsa);
-    EXPECT_EQ(path_for(33, 3), M2nPath::kSplit);
+    const auto settings = domains_of(64, M2nPath::kLsa);
+    EXPECT_EQ(m2n_plan(call({1056}, 1, blocks(1, 32, 0, 0), blocks(1, 4, 0, 32)), settings).value().path,
+              M2nPath::kLsa);
+    EXPECT_EQ(m2n_plan(call({1056}, 1, blocks(1, 33, 0, 0), blocks(1, 3, 0, 33)), settings).value().path,
+              M2nPath::kSplit);
 }
 
 TEST(M2n, OfMoreSourceReplicasTheFirstOfEachShareSends) {

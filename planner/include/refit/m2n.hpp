@@ -83,12 +83,12 @@ struct M2nPlan {
     M2nTotals totals;
     bool operator==(const M2nPlan&) const = default;
 
-    /// Source ranks that the destination waits for, by rank.
-    [[nodiscard]] std::vector<RankId> sources_of(const M2nDestination& destination) const;
+    /// Source ranks that the entry waits for, by rank.
+    [[nodiscard]] std::vector<RankId> sources_of(const M2nDestination& entry) const;
     /// Ranks to which it stores what it waited for, by rank.
-    [[nodiscard]] std::vector<RankId> followers_of(const M2nDestination& destination) const;
+    [[nodiscard]] std::vector<RankId> followers_of(const M2nDestination& entry) const;
     /// Bytes that it waits for itself.
-    [[nodiscard]] std::uint64_t awaited_bytes(const M2nDestination& destination) const;
+    [[nodiscard]] std::uint64_t awaited_bytes(const M2nDestination& entry) const;
 };
 
 /// Errors: all faults of the call (m2n_limits.hpp); where there are none, a kInfeasible fault for each limit

@@ -17,6 +17,18 @@ namespace {
 using Json = nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
+/// Fields of a record, of its sides and of its answer.
+constexpr std::array kKnown{
+    "name",         "tensor_shape", "element_bytes",      "source",           "destination",   "domain_size",
+    "path",         "balance",      "communicator_ranks", "single_injection", "staging_bytes", "inject",
+    "destinations", "split_active", "lsa_active",         "totals",           "refused",       "mesh",
+    "placements",   "start_rank"};
+
+/// The JSON pointer of an item of the list at `place`.
+std::string item_of(const std::string& place, std::size_t index) {
+    return place + "/" + std::to_string(index);
+}
+
 constexpr std::uint64_t kMostU32 = std::numeric_limits<std::uint32_t>::max();
 
 /// Reads one record and collects what is wrong with it. Places are JSON pointers within the file.
@@ -70,26 +82,6 @@ private:
         if (found != json.end()) {
             return &*found;
         }
-        static const std::array kKnown{"name",
-                                       "tensor_shape",
-                                       "element_bytes",
-                                       "source",
-                                       "destination",
-                                       "domain_size",
-                                       "path",
-                                       "balance",
-                                       "communicator_ranks",
-                                       "single_injection",
-                                       "staging_bytes",
-                                       "inject",
-                                       "destinations",
-                                       "split_active",
-                                       "lsa_active",
-                                       "totals",
-                                       "refused",
-                                       "mesh",
-                                       "placements",
-                                       "start_rank"};
         std::vector<std::string> unknown;
         for (const auto& [name, value] : json.items()) {
             if (std::ranges::find(kKnown, std::string_view{name}) == kKnown.end()) {
@@ -143,13 +135,14 @@ private:
         if (value == nullptr) {
             return list;
         }
+        const auto list_place = place + "/" + key;
         if (!value->is_array()) {
-            wrong_type("a list of whole numbers", *value, place + "/" + key);
+            wrong_type("a list of whole numbers", *value, list_place);
             return list;
         }
         for (std::size_t i = 0; i < value->size(); ++i) {
-            list.push_back(static_cast<Number>(
-                number((*value)[i], place + "/" + key + "/" + std::to_string(i), most).value_or(1)));
+            list.push_back(
+                static_cast<Number>(number((*value)[i], item_of(list_place, i), most).value_or(1)));
         }
         return list;
     }
@@ -180,7 +173,7 @@ private:
             wrong_type("a list of placements", *placements, side_place + "/placements");
         } else if (placements != nullptr) {
             for (std::size_t i = 0; i < placements->size(); ++i) {
-                read_placement(tensor, (*placements)[i], side_place + "/placements/" + std::to_string(i));
+                read_placement(tensor, (*placements)[i], item_of(side_place + "/placements", i));
             }
         }
     }
@@ -235,8 +228,10 @@ private:
     void add_call_faults(const M2nRequest& request, const Json& record, const std::string& place) {
         for (auto& fault : m2n_faults(request.call, request.settings)) {
             for (const std::string end : {"source", "destination"}) {
-                for (const std::string key : {"tensor_shape", "element_bytes"}) {
-                    if (fault.where.starts_with("/" + end + "/" + key) && !record.at(end).contains(key)) {
+                for (const char* key : {"tensor_shape", "element_bytes"}) {
+                    const bool is_of_record = !record.at(end).contains(key);
+                    if (is_of_record && fault.where.starts_with("/" + end) &&
+                        fault.where.find(key) != std::string::npos) {
                         fault.where.erase(0, end.size() + 1);
                     }
                 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "refit/layout.hpp"
+#include "refit/layout_check.hpp"
 #include "refit/m2n_calls.hpp"
 
 namespace refit {
@@ -38,7 +40,9 @@ std::uint32_t domain_size(const Cluster& cluster, const std::vector<RankId>& ran
 Communicator communicator_of(const Scenario& scenario,
                              std::uint32_t train_stage,
                              std::uint32_t generate_stage) {
-    const auto& [train, generate, cluster] = std::tie(scenario.train, scenario.generate, scenario.cluster);
+    const auto& train = scenario.train;
+    const auto& generate = scenario.generate;
+    const auto& cluster = scenario.cluster;
     Communicator communicator{train.ranks_per_stage(), generate.tp * generate.dp, {}};
     std::vector<RankId> generators;
     for (std::uint32_t generator = 0; generator < generate.gpus; ++generator) {
@@ -49,7 +53,7 @@ Communicator communicator_of(const Scenario& scenario,
     const auto first = cluster.trainer(train_stage * train.ranks_per_stage());
     std::vector<RankId> all{generators};
     for (std::uint32_t i = 0; i < train.ranks_per_stage(); ++i) {
-        all.push_back(RankId{first.index() + i});
+        all.emplace_back(first.index() + i);
     }
     const bool is_one_domain = std::ranges::all_of(
         all, [&](RankId rank) { return cluster.domain_of(rank) == cluster.domain_of(first); });
@@ -211,7 +215,10 @@ std::vector<M2nStageCalls> m2n_calls(const Scenario& scenario, const Workload& w
     return list;
 }
 
-Faults m2n_scenario_faults(const Scenario& scenario, const Workload& workload) {
+namespace {
+
+/// The faults of a scenario without cures, each limit and its numbers once.
+Faults grouped_faults(const Scenario& scenario, const Workload& workload) {
     Faults faults;
     std::vector<std::vector<std::string>> classes;  // by fault
     for (const auto& calls : m2n_calls(scenario, workload)) {
@@ -232,6 +239,36 @@ Faults m2n_scenario_faults(const Scenario& scenario, const Workload& workload) {
     for (std::size_t i = 0; i < faults.size(); ++i) {
         const auto more = classes[i].size() - 1;
         faults[i].where = classes[i].front() + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+    }
+    return faults;
+}
+
+/// The layout with the most expert shards for which no destination meets too many sources.
+std::optional<Suggestion> fewer_expert_shards(const Scenario& scenario) {
+    auto text = parse_layout(to_text(scenario.train));
+    for (auto ep = scenario.train.ep; text && --ep > 0;) {
+        text->ep = ep;
+        auto layout = make_train_layout(*text, scenario.train.gpus, scenario.model);
+        if (!layout) {
+            continue;
+        }
+        auto changed = scenario;
+        changed.train = std::move(*layout);
+        const auto faults = grouped_faults(changed, Workload::make(changed));
+        if (std::ranges::count(faults, name_of(M2nLimit::kSources), &Fault::rule) == 0) {
+            return Suggestion{"train.layout", to_text(changed.train), ""};
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Faults m2n_scenario_faults(const Scenario& scenario, const Workload& workload) {
+    auto faults = grouped_faults(scenario, workload);
+    const auto sources = std::ranges::find(faults, name_of(M2nLimit::kSources), &Fault::rule);
+    if (sources != faults.end()) {
+        sources->nearest = fewer_expert_shards(scenario);
     }
     return faults;
 }

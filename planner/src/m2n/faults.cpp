@@ -26,6 +26,12 @@ std::string ranks_text(const M2nMesh& mesh) {
            std::to_string(mesh.first_rank.index() + mesh.ranks() - 1);
 }
 
+std::string axis_text(std::size_t found, std::size_t last_axis) {
+    const auto last = std::to_string(last_axis);
+    return "shard(" + std::to_string(found) + ") of a tensor with axes 0 to " + last +
+           "; the nearest is shard(" + last + ")";
+}
+
 /// Collects what is wrong with a call.
 class Finder {
 public:
@@ -110,10 +116,8 @@ private:
             const auto& placement = tensor.placements[i];
             if (placement.kind != DtensorPlacement::Kind::kReplicate &&
                 placement.dim >= tensor.shape.size() && !tensor.shape.empty()) {
-                const auto last = std::to_string(tensor.shape.size() - 1);
                 add("placement-axis",
-                    "shard(" + std::to_string(placement.dim) + ") of a tensor with axes 0 to " + last +
-                        "; the nearest is shard(" + last + ")",
+                    axis_text(placement.dim, tensor.shape.size() - 1),
                     place + "/placements/" + std::to_string(i));
             }
         }

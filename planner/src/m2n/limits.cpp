@@ -144,6 +144,16 @@ std::vector<M2nRefusal> plan_refusals(const Route& route,
 
 namespace {
 
+/// What would hold a call that stages too much: a larger bucket, as long as M2N can count it, else several
+/// calls.
+std::string staging_cure(const M2nRefusal& refusal) {
+    if (refusal.found <= m2n::kMostStaging) {
+        return "; NCCL_RESHARD_PACK_BUFFSIZES=" + std::to_string(refusal.found) + ":4 would hold it";
+    }
+    return "; cut it into " +
+           std::to_string((refusal.found - 1) / std::max<std::uint64_t>(refusal.allowed, 1) + 1) + " calls";
+}
+
 std::string message_of(const M2nRefusal& refusal) {
     const auto found = std::to_string(refusal.found);
     const auto allowed = std::to_string(refusal.allowed);
@@ -174,7 +184,7 @@ std::string message_of(const M2nRefusal& refusal) {
             break;
     }
     return "a rank stages " + format_bytes(Bytes{refusal.found}) + " (" + found +
-           " B) in one call; M2N takes at most " + allowed + " B";
+           " B) in one call; M2N takes at most " + allowed + " B" + staging_cure(refusal);
 }
 
 }  // namespace
