@@ -27,13 +27,13 @@ std::string text_of(const Faults& faults) {
     return text;
 }
 
-constexpr int kBatches = 8;
+constexpr int kBatches = 20;
 constexpr std::size_t kPairs = 20'000;
 
 class RandomBatch : public testing::TestWithParam<int> {};
 
-/// Every twentieth refit is also run on arrays of elements, which neither planner nor checker know of. Every fourth has
-/// tensors of megabytes, which optimal cuts into messages.
+/// Every twentieth refit is also run on arrays of elements, which neither planner nor checker know of. Every
+/// fourth has tensors of megabytes, which optimal cuts into messages.
 TEST_P(RandomBatch, PassesTheCheckerForEveryMethod) {
     const auto system = shipped_library().system("h100-nvl8", "system").value();
     std::size_t pairs = 0;
@@ -66,15 +66,21 @@ struct Ways {
 };
 
 void count_ways(const testing_support::RandomRefit& refit, Ways& ways) {
-    const auto plan_of = [&](Method method) { return make_plan(method, refit.cluster, refit.rates, refit.workload).value(); };
+    const auto plan_of = [&](Method method) {
+        return make_plan(method, refit.cluster, refit.rates, refit.workload).value();
+    };
     const auto has_role = [](const Plan& plan, CollectiveRole role) {
         return std::ranges::any_of(plan.stages, [&](const PlanStage& stage) {
-            return std::ranges::any_of(stage.collectives, [&](const Collective& entry) { return entry.role == role; });
+            return std::ranges::any_of(stage.collectives,
+                                       [&](const Collective& entry) { return entry.role == role; });
         });
     };
     const auto relays = plan_of(Method::kOptimal).stages.front().relays;
     ways.relayed += relays.depth() > 1 ? 1 : 0;
-    ways.cut += relays.messages.size() > SliceTable::make(refit.workload, refit.cluster.train_gpus()).slices().size() ? 1 : 0;
+    ways.cut +=
+        relays.messages.size() > SliceTable::make(refit.workload, refit.cluster.train_gpus()).slices().size()
+            ? 1
+            : 0;
     const auto striped = plan_of(Method::kStriped);
     ways.gathered_stripes += has_role(striped, CollectiveRole::kReplicaAllGather) ? 1 : 0;
     ways.broadcast_replicas += has_role(striped, CollectiveRole::kReplicaBroadcast) ? 1 : 0;

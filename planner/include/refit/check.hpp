@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
+#include "refit/batches.hpp"
 #include "refit/cluster.hpp"
 #include "refit/plan.hpp"
 #include "refit/result.hpp"
@@ -8,29 +11,42 @@
 
 namespace refit {
 
-/// Proves that a plan delivers the workload, element by element, without any of the code that made it. Empty: proven.
+/// Proves that a plan delivers the workload, element by element, without any of the code that made it. Empty:
+/// proven.
 ///
-/// What is shown for each class and slice: every generator gets each element of its boxes of each tensor exactly once,
-/// and nothing else; whoever sends an element has it by then; sums agree with the workload, by rank.
+/// What is shown for each class and slice: every generator gets each element of its boxes of each tensor
+/// exactly once, and nothing else; whoever sends an element has it by then; sums agree with the workload, by
+/// rank.
 ///
 /// What a plan means here:
 /// - At the start, trainers hold their boxes of the slices of their own stage; nobody else holds anything.
-/// - The transfers of a class, in the order of the plan, run through the tensors of the slices of their trainer stage, in
+/// - The transfers of a class, in the order of the plan, run through the tensors of the slices of their
+/// trainer stage, in
 ///   the order of the generator stages; no use crosses from one slice to the next. They are sent by holders.
-/// - The replica collectives of a class in a stage run, a call a tensor, through what the stage's transfers brought of the
-///   slices whose destination has replicas. After an all-gather each member has what the members had, after a broadcast
-///   what its root had, the first of the group, and everything arrives anew: stripes must be disjoint and complete. Their
-///   bytes are exactly what they move.
-/// - Collectives of a gather stage work on trainers' shards, in their order: a pipeline broadcast gives the members its
-///   root's shards of the root's own stage; an all-gather gives each member what the members had. Their bytes are at least
-///   what they move: frameworks carry padding too.
-/// - A weight broadcast gives each generator in the group its own boxes of full tensors, for which the root must have all
+/// - The replica collectives of a class in a stage run, a call a tensor, through what the stage's transfers
+/// brought of the
+///   slices whose destination has replicas. After an all-gather each member has what the members had, after a
+///   broadcast what its root had, the first of the group, and everything arrives anew: stripes must be
+///   disjoint and complete. Their bytes are exactly what they move.
+/// - Collectives of a gather stage work on trainers' shards, in their order: a pipeline broadcast gives the
+/// members its
+///   root's shards of the root's own stage; an all-gather gives each member what the members had. Their bytes
+///   are at least what they move: frameworks carry padding too.
+/// - A weight broadcast gives each generator in the group its own boxes of full tensors, for which the root
+/// must have all
 ///   of them by then. Its bytes are those of the parameters, exactly.
-/// - A relayed message begins at ranks that hold all of it; a hop that follows another begins where that one ends, and
-///   carries the same message. No rank gets a message that it has. Who gets one wants all of it, or passes it on.
+/// - A relayed message begins at ranks that hold all of it; a hop that follows another begins where that one
+/// ends, and
+///   carries the same message. No rank gets a message that it has. Who gets one wants all of it, or passes it
+///   on.
 ///
-/// Errors: each fault names method, stage, class, slice, tensor, rank and elements as far as they apply; at most 100.
-/// Cost: in classes, stages, transfers and their cells, not in elements or layers.
+/// Errors: each fault names method, stage, class, slice, tensor, rank and elements as far as they apply; at
+/// most 100. Cost: in classes, stages, transfers and their cells, not in elements or layers.
 [[nodiscard]] Faults check_plan(const Plan& plan, const Workload& workload, const Cluster& cluster);
+
+/// Shows that batches can be run: each posting has one, which exists and is no rank's beyond `limit`
+/// operations; what follows another posting lies in a later batch, so that no rank waits for what it has yet
+/// to post; none is empty.
+[[nodiscard]] Faults check_batches(const Postings& postings, const Batches& batches, std::uint32_t limit);
 
 }  // namespace refit
