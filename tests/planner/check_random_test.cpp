@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -9,7 +11,9 @@
 #include "random_refit.hpp"
 #include "refit/check.hpp"
 #include "refit/methods.hpp"
+#include "refit/optimal.hpp"
 #include "refit/slices.hpp"
+#include "study.hpp"
 
 namespace refit {
 namespace {
@@ -108,6 +112,47 @@ TEST(RandomPairs, GoEveryWayThatAPlanCanGo) {
     EXPECT_GT(ways.gathers, 40);
     EXPECT_GT(ways.fused_shards, 40);
     EXPECT_GT(ways.idle_trainers, 40);
+}
+
+Plan plan_of(RelayTable relays) {
+    Plan plan;
+    plan.method = Method::kOptimal;
+    auto& stage = plan.stages.emplace_back();
+    stage.kind = StageKind::kRelay;
+    stage.relays = std::move(relays);
+    return plan;
+}
+
+TEST(OptimalRelays, DeliverWhateverPortsAreDown) {
+    const auto system = shipped_library().system("h100-nvl8", "system").value();
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+        Dice dice{seed};
+        const auto refit = random_refit(dice, system, 2000, seed % 2 == 0 ? 20'000 : 1);
+        const Fabric healthy{refit.cluster, refit.rates};
+        std::vector<std::pair<std::uint32_t, GpuPorts>> changes;
+        for (std::uint32_t rank = 0; rank < healthy.ranks(); ++rank) {
+            auto ports = healthy.ports(rank);
+            for (auto* port : {&ports.nic_out, &ports.nic_in, &ports.nvlink_out, &ports.nvlink_in}) {
+                *port *= dice.once_in(8) ? 0.0 : static_cast<double>(dice.between(1, 4)) / 4.0;
+            }
+            changes.emplace_back(rank, ports);
+        }
+        const auto slices = SliceTable::make(refit.workload, refit.cluster.train_gpus());
+        const auto plan = plan_of(optimal_relays(slices, study::with_ports(healthy, changes)));
+        ASSERT_EQ(text_of(check_plan(plan, refit.workload, refit.cluster)), "") << "seed " << seed;
+    }
+}
+
+TEST(OptimalRelays, DeliverTheCasesOfTheStudy) {
+    const auto system = shipped_library().system("h100-nvl8", "system").value();
+    for (const auto& entry : study::cases()) {
+        const auto workload = study::workload_of(entry.layout);
+        const Cluster cluster{
+            system, system, entry.layout.trainers(), entry.layout.generators(), {8, 8, true}};
+        const auto slices = SliceTable::make(workload, cluster.train_gpus());
+        const auto plan = plan_of(optimal_relays(slices, entry.fabric));
+        EXPECT_EQ(text_of(check_plan(plan, workload, cluster)), "") << entry.name;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, RandomBatch, testing::Range(0, kBatches));
