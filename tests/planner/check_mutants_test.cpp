@@ -32,10 +32,12 @@ struct Tally {
 
 /// Whether a mutant is wrong, as the arrays of elements or its construction say.
 bool is_wrong(const Mutation& mutation, const Plan& mutant, const RandomRefit& refit) {
-    return mutation.proof == Proof::kByConstruction || !run_elements(mutant, refit.workload, refit.cluster).empty();
+    return mutation.proof == Proof::kByConstruction ||
+           !run_elements(mutant, refit.workload, refit.cluster).empty();
 }
 
-void try_mutation(const Mutation& mutation, const Plan& plan, Dice& dice, const RandomRefit& refit, Tally& tally) {
+void try_mutation(
+    const Mutation& mutation, const Plan& plan, Dice& dice, const RandomRefit& refit, Tally& tally) {
     auto mutant = plan;
     if (!mutation.apply(mutant, dice, refit) || mutant == plan) {
         return;
@@ -51,36 +53,44 @@ void try_mutation(const Mutation& mutation, const Plan& plan, Dice& dice, const 
 }
 
 constexpr std::uint64_t kRefits = 150;
+constexpr std::uint64_t kBatches = 5;
 
-TEST(PlanMutants, AreAllCaught) {
+class PlanMutants : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(PlanMutants, AreAllCaught) {
     const auto system = shipped_library().system("h100-nvl8", "system").value();
+    const auto mutations = testing_support::mutations();
     Tally tally;
-    for (std::uint64_t seed = 0; seed < kRefits; ++seed) {
+    for (auto seed = GetParam(); seed < kRefits; seed += kBatches) {
         Dice dice{seed};
         const auto refit = random_refit(dice, system, 120);
-        for (const auto method : {Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kOptimal}) {
-            const auto plan =
-                testing_support::with_finer_parts(make_plan(method, refit.cluster, refit.rates, refit.workload).value());
+        for (const auto method :
+             {Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kOptimal}) {
+            const auto plan = testing_support::with_finer_parts(
+                make_plan(method, refit.cluster, refit.rates, refit.workload).value());
             ASSERT_TRUE(check_plan(plan, refit.workload, refit.cluster).empty());
             ASSERT_EQ(run_elements(plan, refit.workload, refit.cluster), "");
-            for (const auto& mutation : testing_support::mutations()) {
+            for (const auto& mutation : mutations) {
                 try_mutation(mutation, plan, dice, refit, tally);
             }
         }
     }
     int made = 0;
-    for (const auto& mutation : testing_support::mutations()) {
+    for (const auto& mutation : mutations) {
         made += tally.made[mutation.name];
-        EXPECT_GE(tally.made[mutation.name], 10) << mutation.name;
+        EXPECT_GE(tally.made[mutation.name], 1) << mutation.name;
         EXPECT_EQ(tally.caught[mutation.name], tally.made[mutation.name]) << mutation.name;
     }
-    EXPECT_GE(made, 300);
+    EXPECT_GE(made, 1500);
 }
+
+INSTANTIATE_TEST_SUITE_P(Batch, PlanMutants, testing::Range<std::uint64_t>(0, kBatches));
 
 /// What may be wrong with one gathering collective, so that rank 0 lacks something.
 void spoil(Plan& plan, Collective& collective, int way) {
     auto& groups = plan.groups[collective.groups];
-    auto& group = *std::ranges::find_if(groups, [](const auto& ranks) { return std::ranges::find(ranks, RankId{0}) != ranks.end(); });
+    auto& group = *std::ranges::find_if(
+        groups, [](const auto& ranks) { return std::ranges::find(ranks, RankId{0}) != ranks.end(); });
     switch (way) {
         case 0:
             collective.bytes.assign(collective.bytes.size(), 0);
@@ -102,10 +112,12 @@ void plant_in_gathers(Method method, int& made, int& caught) {
     const auto scenario = shipped_scenario("qwen3-235b-h100");
     const auto workload = Workload::make(scenario);
     const auto plan = make_plan(method, scenario, workload).value();
-    const auto gather = std::ranges::find(plan.stages, StageKind::kGather, &PlanStage::kind) - plan.stages.begin();
+    const auto gather =
+        std::ranges::find(plan.stages, StageKind::kGather, &PlanStage::kind) - plan.stages.begin();
     const auto& collectives = plan.stages[static_cast<std::size_t>(gather)].collectives;
     for (std::size_t i = 0; i < collectives.size(); ++i) {
-        if (collectives[i].role == CollectiveRole::kPipelineBroadcast && plan.groups[collectives[i].groups].front().front() == RankId{0}) {
+        if (collectives[i].role == CollectiveRole::kPipelineBroadcast &&
+            plan.groups[collectives[i].groups].front().front() == RankId{0}) {
             continue;
         }
         for (int way = 0; way < 5; ++way) {
@@ -129,7 +141,8 @@ TEST(GatherMutants, OfTheEnginesCollectivesAreAllCaught) {
     int caught = 0;
     plant_in_gathers(Method::kGatherBroadcast, made, caught);
     plant_in_gathers(Method::kHybrid, made, caught);
-    // 7 pipeline broadcasts and the TP all-gather each, and the EP all-gather of everything: 17 collectives, 5 ways.
+    // 7 pipeline broadcasts and the TP all-gather each, and the EP all-gather of everything: 17 collectives,
+    // 5 ways.
     EXPECT_EQ(made, 85);
     EXPECT_EQ(caught, made);
 }
@@ -142,7 +155,8 @@ TEST(OverlapMutants, AreAllCaughtInThePlansMadeOfThem) {
         Dice dice{seed};
         const auto refit = random_refit(dice, system, 120);
         const auto cells = testing_support::cells_of(refit.workload);
-        ASSERT_TRUE(check_plan(testing_support::plan_of(cells, refit.workload), refit.workload, refit.cluster).empty());
+        ASSERT_TRUE(check_plan(testing_support::plan_of(cells, refit.workload), refit.workload, refit.cluster)
+                        .empty());
         for (const auto& mutation : testing_support::cell_mutations()) {
             auto spoilt = cells;
             const auto index = dice.index(cells.size());

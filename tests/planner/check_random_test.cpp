@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -9,7 +11,9 @@
 #include "random_refit.hpp"
 #include "refit/check.hpp"
 #include "refit/methods.hpp"
+#include "refit/optimal.hpp"
 #include "refit/slices.hpp"
+#include "study.hpp"
 
 namespace refit {
 namespace {
@@ -27,13 +31,13 @@ std::string text_of(const Faults& faults) {
     return text;
 }
 
-constexpr int kBatches = 8;
+constexpr int kBatches = 20;
 constexpr std::size_t kPairs = 20'000;
 
 class RandomBatch : public testing::TestWithParam<int> {};
 
-/// Every twentieth refit is also run on arrays of elements, which neither planner nor checker know of. Every fourth has
-/// tensors of megabytes, which optimal cuts into messages.
+/// Every twentieth refit is also run on arrays of elements, which neither planner nor checker know of. Every
+/// fourth has tensors of megabytes, which optimal cuts into messages.
 TEST_P(RandomBatch, PassesTheCheckerForEveryMethod) {
     const auto system = shipped_library().system("h100-nvl8", "system").value();
     std::size_t pairs = 0;
@@ -66,15 +70,21 @@ struct Ways {
 };
 
 void count_ways(const testing_support::RandomRefit& refit, Ways& ways) {
-    const auto plan_of = [&](Method method) { return make_plan(method, refit.cluster, refit.rates, refit.workload).value(); };
+    const auto plan_of = [&](Method method) {
+        return make_plan(method, refit.cluster, refit.rates, refit.workload).value();
+    };
     const auto has_role = [](const Plan& plan, CollectiveRole role) {
         return std::ranges::any_of(plan.stages, [&](const PlanStage& stage) {
-            return std::ranges::any_of(stage.collectives, [&](const Collective& entry) { return entry.role == role; });
+            return std::ranges::any_of(stage.collectives,
+                                       [&](const Collective& entry) { return entry.role == role; });
         });
     };
     const auto relays = plan_of(Method::kOptimal).stages.front().relays;
     ways.relayed += relays.depth() > 1 ? 1 : 0;
-    ways.cut += relays.messages.size() > SliceTable::make(refit.workload, refit.cluster.train_gpus()).slices().size() ? 1 : 0;
+    ways.cut +=
+        relays.messages.size() > SliceTable::make(refit.workload, refit.cluster.train_gpus()).slices().size()
+            ? 1
+            : 0;
     const auto striped = plan_of(Method::kStriped);
     ways.gathered_stripes += has_role(striped, CollectiveRole::kReplicaAllGather) ? 1 : 0;
     ways.broadcast_replicas += has_role(striped, CollectiveRole::kReplicaBroadcast) ? 1 : 0;
@@ -102,6 +112,47 @@ TEST(RandomPairs, GoEveryWayThatAPlanCanGo) {
     EXPECT_GT(ways.gathers, 40);
     EXPECT_GT(ways.fused_shards, 40);
     EXPECT_GT(ways.idle_trainers, 40);
+}
+
+Plan plan_of(RelayTable relays) {
+    Plan plan;
+    plan.method = Method::kOptimal;
+    auto& stage = plan.stages.emplace_back();
+    stage.kind = StageKind::kRelay;
+    stage.relays = std::move(relays);
+    return plan;
+}
+
+TEST(OptimalRelays, DeliverWhateverPortsAreDown) {
+    const auto system = shipped_library().system("h100-nvl8", "system").value();
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+        Dice dice{seed};
+        const auto refit = random_refit(dice, system, 2000, seed % 2 == 0 ? 20'000 : 1);
+        const Fabric healthy{refit.cluster, refit.rates};
+        std::vector<std::pair<std::uint32_t, GpuPorts>> changes;
+        for (std::uint32_t rank = 0; rank < healthy.ranks(); ++rank) {
+            auto ports = healthy.ports(rank);
+            for (auto* port : {&ports.nic_out, &ports.nic_in, &ports.nvlink_out, &ports.nvlink_in}) {
+                *port *= dice.once_in(8) ? 0.0 : static_cast<double>(dice.between(1, 4)) / 4.0;
+            }
+            changes.emplace_back(rank, ports);
+        }
+        const auto slices = SliceTable::make(refit.workload, refit.cluster.train_gpus());
+        const auto plan = plan_of(optimal_relays(slices, study::with_ports(healthy, changes)));
+        ASSERT_EQ(text_of(check_plan(plan, refit.workload, refit.cluster)), "") << "seed " << seed;
+    }
+}
+
+TEST(OptimalRelays, DeliverTheCasesOfTheStudy) {
+    const auto system = shipped_library().system("h100-nvl8", "system").value();
+    for (const auto& entry : study::cases()) {
+        const auto workload = study::workload_of(entry.layout);
+        const Cluster cluster{
+            system, system, entry.layout.trainers(), entry.layout.generators(), {8, 8, true}};
+        const auto slices = SliceTable::make(workload, cluster.train_gpus());
+        const auto plan = plan_of(optimal_relays(slices, entry.fabric));
+        EXPECT_EQ(text_of(check_plan(plan, workload, cluster)), "") << entry.name;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, RandomBatch, testing::Range(0, kBatches));

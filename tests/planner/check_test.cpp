@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "../shipped.hpp"
+#include "refit/fabric.hpp"
 #include "refit/methods.hpp"
 
 namespace refit {
@@ -35,9 +37,157 @@ TEST_P(ShippedPlan, DeliversEveryElementExactlyOnce) {
     EXPECT_EQ(text_of(check_plan(*plan, workload, scenario.cluster)), "");
 }
 
+/// Two layers of a 4 x 4 tensor in BF16: two trainers hold two rows each, two generators want two columns
+/// each.
+Workload rows_to_columns() {
+    const std::vector<std::uint64_t> shape{4, 4};
+    const auto whole = Box::whole(shape);
+    ParameterClass parameter;
+    parameter.name = "layers.{layer}.weight";
+    parameter.shape = shape;
+    parameter.layers = {0, 1};
+    const Distribution source{shape, {{{whole.with(0, {0, 2})}, {0}}, {{whole.with(0, {2, 4})}, {1}}}};
+    const Distribution destination{shape, {{{whole.with(1, {0, 2})}, {0}}, {{whole.with(1, {2, 4})}, {1}}}};
+    return Workload::of({{parameter, source, {destination}, {{0, 0, 2}}}}, 1, 2, 2);
+}
+
+Cluster four_ranks() {
+    const auto system = shipped_library().system("h100-nvl8", "system").value();
+    return {system, system, 2, 2, {8, 8, true}};
+}
+
+Plan planned(Method method) {
+    const auto cluster = four_ranks();
+    return make_plan(method, cluster, port_rates(cluster, 1.0, 1.0), rows_to_columns()).value();
+}
+
+TEST(CheckPlan, NamesWhatNobodyDelivers) {
+    // Four quarters go; the last one is from trainer 1 to generator 1, which is rank 3: rows [2, 4) of
+    // columns [2, 4).
+    auto plan = planned(Method::kDirect);
+    auto& block = plan.blocks.front();
+    ASSERT_EQ(block.size(), 4U);
+    block.source.pop_back();
+    block.destination.pop_back();
+    block.box.pop_back();
+    EXPECT_EQ(text_of(check_plan(plan, rows_to_columns(), four_ranks())),
+              "missing: direct, class 0 'layers.{layer}.weight', slice 0 (trainer stage 0 to generator stage "
+              "0), rank 3, "
+              "tensors [0, 2), elements [2, 4) x [2, 4): wanted, never written\n");
+}
+
+TEST(CheckPlan, NamesWhoSendsWhatItDoesNotHold) {
+    auto plan = planned(Method::kDirect);
+    plan.blocks.front().source.back() = 0;
+    EXPECT_EQ(text_of(check_plan(plan, rows_to_columns(), four_ranks())),
+              "source: direct, stage 0 (transfer), class 0 'layers.{layer}.weight', slice 0 (trainer stage 0 "
+              "to generator "
+              "stage 0), rank 0, tensors [0, 2), elements [2, 4) x [2, 4): sent by a rank that does not hold "
+              "it, in "
+              "transfer 3\n");
+}
+
+TEST(CheckPlan, NamesWhichStagesWriteTwice) {
+    auto plan = planned(Method::kDirect);
+    // The same again, as relays: trainer 0's quarter of generator 0, tensor 1 alone.
+    auto& stage = plan.stages.emplace_back();
+    stage.kind = StageKind::kRelay;
+    const auto quarter = plan.blocks.front().boxes[plan.blocks.front().box.front()];
+    stage.relays = {{{0, 0, 1, 1, quarter}}, {{0, 1, 8}}, {0}, {0}, {2}, {RelayTable::kNone}, 1};
+    EXPECT_EQ(text_of(check_plan(plan, rows_to_columns(), four_ranks())),
+              "repeated: direct, class 0 'layers.{layer}.weight', slice 0 (trainer stage 0 to generator "
+              "stage 0), rank 2, "
+              "tensors [1, 2), elements [0, 2) x [0, 2): written more than once, by stage 0 and 1\n");
+}
+
+TEST(CheckPlan, TakesRelaysThatPassOnWhatTheyDoNotWant) {
+    // Trainer 0 sends its rows of both layers to trainer 1, which sends them on with its own: 0 -> 1 -> each
+    // generator.
+    const auto workload = rows_to_columns();
+    Plan plan;
+    plan.method = Method::kOptimal;
+    auto& stage = plan.stages.emplace_back();
+    stage.kind = StageKind::kRelay;
+    const auto whole = Box::whole(std::vector<std::uint64_t>{4, 4});
+    auto& relays = stage.relays;
+    for (const std::uint64_t column : {0U, 2U}) {
+        for (const std::uint64_t row : {0U, 2U}) {
+            const auto message = static_cast<std::uint32_t>(relays.messages.size());
+            relays.parts.push_back({0, 0, 0, 2, whole.with(0, {row, row + 2}).with(1, {column, column + 2})});
+            relays.messages.push_back({message, 1, 16});
+            const auto add = [&](std::uint32_t from, std::uint32_t to, std::uint32_t follows) {
+                relays.message.push_back(message);
+                relays.source.push_back(from);
+                relays.destination.push_back(to);
+                relays.follows.push_back(follows);
+            };
+            const bool is_relayed = row == 0;
+            if (is_relayed) {
+                add(0, 1, RelayTable::kNone);
+            }
+            add(1,
+                column == 0 ? 2 : 3,
+                is_relayed ? static_cast<std::uint32_t>(relays.size() - 1) : RelayTable::kNone);
+        }
+    }
+    EXPECT_EQ(text_of(check_plan(plan, workload, four_ranks())), "");
+    relays.follows[1] = RelayTable::kNone;
+    const auto faults = check_plan(plan, workload, four_ranks());
+    ASSERT_EQ(faults.size(), 2U);
+    EXPECT_EQ(faults[0].rule, "needless");
+    EXPECT_EQ(faults[1].rule, "source");
+}
+
+TEST(CheckPlan, TakesPaddingInGathersAndNowhereElse) {
+    // 2 tensors x 16 elements x 2 bytes: 64.
+    auto plan = planned(Method::kGatherBroadcast);
+    auto& gathered = plan.stages[0].collectives[0].bytes[0];
+    auto& broadcast = plan.stages[1].collectives[0].bytes[0];
+    ASSERT_EQ(gathered, 64U);
+    gathered = 128;
+    EXPECT_EQ(text_of(check_plan(plan, rows_to_columns(), four_ranks())), "");
+    gathered = 63;
+    broadcast = 65;
+    EXPECT_EQ(
+        text_of(check_plan(plan, rows_to_columns(), four_ranks())),
+        "collective-bytes: gather-broadcast, stage 0 (gather), rank 0: its group says 63 bytes and moves 64\n"
+        "collective-bytes: gather-broadcast, stage 1 (broadcast), rank 0: its group says 65 bytes and moves "
+        "64\n");
+}
+
+TEST(CheckPlan, FindsDistributionsThatAreNone) {
+    const std::vector<std::uint64_t> shape{4};
+    const auto whole = Box::whole(shape);
+    ParameterClass parameter;
+    parameter.name = "bias";
+    parameter.shape = shape;
+    const Distribution source{shape, {{{whole}, {0}}}};
+    const auto rules = [&](const Distribution& destination) {
+        const auto workload = Workload::of({{parameter, source, {destination}, {{0, 0, 1}}}}, 1, 2, 2);
+        std::string text;
+        for (const auto& fault : check_plan({}, workload, four_ranks())) {
+            text += fault.rule + " ";
+        }
+        return text;
+    };
+    EXPECT_EQ(rules({shape, {{{whole}, {0, 1}}}}), "missing missing ");
+    EXPECT_EQ(rules({shape, {{{whole, whole}, {0}}}}), "missing ambiguous ");
+    EXPECT_EQ(rules({shape, {{{whole.with(0, {0, 2})}, {1}}, {{whole.with(0, {2, 4})}, {1}}}}),
+              "workload-member ");
+    EXPECT_EQ(rules({shape, {{{whole.with(0, {0, 5})}, {0}}}}), "workload-box ");
+    EXPECT_EQ(rules({{2, 2}, {}}), "workload-shape ");
+}
+
+TEST(CheckPlan, StopsAtAHundredFaults) {
+    const auto scenario = shipped_scenario("qwen3-235b-h100");
+    const auto workload = Workload::make(scenario);
+    EXPECT_EQ(check_plan({}, workload, scenario.cluster).size(), 100U);
+}
+
 std::vector<std::string> scenario_names() {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{REFIT_DATA_DIR} / "scenarios"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator{std::filesystem::path{REFIT_DATA_DIR} / "scenarios"}) {
         names.push_back(entry.path().stem().string());
     }
     std::ranges::sort(names);
@@ -46,14 +196,19 @@ std::vector<std::string> scenario_names() {
 
 std::string test_name(const testing::TestParamInfo<std::tuple<std::string, Method>>& info) {
     auto name = std::get<0>(info.param) + "_" + std::string{name_of(std::get<1>(info.param))};
-    std::ranges::replace_if(name, [](char c) { return c == '-' || c == '.'; }, '_');
+    std::ranges::replace_if(
+        name, [](char c) { return c == '-' || c == '.'; }, '_');
     return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Shipped, ShippedPlan,
+INSTANTIATE_TEST_SUITE_P(Shipped,
+                         ShippedPlan,
                          testing::Combine(testing::ValuesIn(scenario_names()),
-                                          testing::Values(Method::kGatherBroadcast, Method::kHybrid, Method::kDirect,
-                                                          Method::kStriped, Method::kOptimal)),
+                                          testing::Values(Method::kGatherBroadcast,
+                                                          Method::kHybrid,
+                                                          Method::kDirect,
+                                                          Method::kStriped,
+                                                          Method::kOptimal)),
                          test_name);
 
 }  // namespace

@@ -88,9 +88,12 @@ private:
         const auto& slice = entry(c).slices[s];
         const auto& shape = entry(c).source.shape();
         const std::vector<bool> none(Box::whole(shape).volume(), false);
-        Tensor tensor{std::vector(cluster_.gpus(), none), std::vector(cluster_.gpus(), none),
+        Tensor tensor{std::vector(cluster_.gpus(), none),
+                      std::vector(cluster_.gpus(), none),
                       std::vector(cluster_.gpus(), std::vector<int>(none.size(), 0))};
-        const auto set = [&](const Distribution& distribution, std::uint32_t first, std::vector<std::vector<bool>>& by_rank) {
+        const auto set = [&](const Distribution& distribution,
+                             std::uint32_t first,
+                             std::vector<std::vector<bool>>& by_rank) {
             for (const auto& shard : distribution.shards()) {
                 for (const auto& box : shard.boxes) {
                     for (const auto element : elements_of(box, shape)) {
@@ -128,16 +131,22 @@ private:
                 require(!queue.empty(), "transfers of too many tensors");
                 const auto key = queue.front();
                 queue.pop_front();
-                require(t == 0 || std::get<1>(shared[block.parameter].back()) == std::get<1>(key), "a use crosses slices");
+                require(t == 0 || std::get<1>(shared[block.parameter].back()) == std::get<1>(key),
+                        "a use crosses slices");
                 shared[block.parameter].push_back(key);
                 for (std::size_t i = 0; i < block.size(); ++i) {
-                    move(tensors_[key], block.parameter, use.first_source.index() + block.source[i],
-                         cluster_.train_gpus() + block.destination[i], block.boxes[block.box[i]], true);
+                    move(tensors_[key],
+                         block.parameter,
+                         use.first_source.index() + block.source[i],
+                         cluster_.train_gpus() + block.destination[i],
+                         block.boxes[block.box[i]],
+                         true);
                 }
             }
         }
-        for (auto& [c, keys] : shared) {
-            std::erase_if(keys, [&](const Key& key) {
+        for (auto& brought : shared) {
+            const auto c = brought.first;
+            std::erase_if(brought.second, [&](const Key& key) {
                 const auto& slice = entry(c).slices[std::get<1>(key)];
                 return std::ranges::all_of(entry(c).destinations[slice.generate_stage].shards(),
                                            [](const Shard& shard) { return shard.members.size() < 2; });
@@ -169,9 +178,15 @@ private:
         }
     }
 
-    void move(Tensor& tensor, std::uint32_t c, std::uint32_t from, std::uint32_t to, const Box& box, bool is_last) const {
+    void move(Tensor& tensor,
+              std::uint32_t c,
+              std::uint32_t from,
+              std::uint32_t to,
+              const Box& box,
+              bool is_last) const {
         for (const auto element : elements_of(box, entry(c).source.shape())) {
-            require(tensor.has[from][element], "rank " + std::to_string(from) + " sends an element that it has not");
+            require(tensor.has[from][element],
+                    "rank " + std::to_string(from) + " sends an element that it has not");
             tensor.has[to][element] = tensor.has[to][element] || !is_last;
             tensor.writes[to][element] += is_last || tensor.wanted[to][element] ? 1 : 0;
         }
@@ -212,7 +227,8 @@ private:
         for (const auto rank : group) {
             for (std::size_t i = 0; i < tensor.wanted[rank.index()].size(); ++i) {
                 if (tensor.wanted[rank.index()][i]) {
-                    require(tensor.has[group.front().index()][i], "the root broadcasts an element that it has not");
+                    require(tensor.has[group.front().index()][i],
+                            "the root broadcasts an element that it has not");
                     ++tensor.writes[rank.index()][i];
                 }
             }
@@ -230,7 +246,8 @@ private:
         for (std::size_t hop = 0; hop < relays.size(); ++hop) {
             const bool is_last = std::ranges::find(relays.follows, hop) == relays.follows.end();
             const bool is_first = relays.follows[hop] == RelayTable::kNone;
-            require(!is_first || relays.source[hop] < cluster_.train_gpus(), "a message begins at a generator");
+            require(!is_first || relays.source[hop] < cluster_.train_gpus(),
+                    "a message begins at a generator");
             const auto& message = relays.messages[relays.message[hop]];
             for (auto p = message.first_part; p < message.first_part + message.parts; ++p) {
                 const auto& part = relays.parts[p];
@@ -239,7 +256,12 @@ private:
                     require(!is_first || entry(part.parameter).slices[part.slice].train_stage ==
                                              relays.source[hop] / workload_.trainers_per_stage(),
                             "a message begins at another stage");
-                    move(tensor, part.parameter, relays.source[hop], relays.destination[hop], part.box, is_last);
+                    move(tensor,
+                         part.parameter,
+                         relays.source[hop],
+                         relays.destination[hop],
+                         part.box,
+                         is_last);
                 }
             }
         }
@@ -249,7 +271,8 @@ private:
     const Workload& workload_;
     const Cluster& cluster_;
     std::map<Key, Tensor> tensors_;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Key>> queue_;  ///< By class and trainer stage.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Key>>
+        queue_;  ///< By class and trainer stage.
 };
 
 }  // namespace

@@ -18,23 +18,27 @@ enum class Proof : std::uint8_t {
     kByElements,      ///< Where run_elements says so; else the plan still delivers, and is no mutant.
 };
 
-/// A way to spoil a plan. `apply` changes one thing, or returns false where there is nothing to change. Indices in the
-/// plan stay valid where the proof is by elements.
+/// A way to spoil a plan. `apply` changes one thing, or returns false where there is nothing to change.
+/// Indices in the plan stay valid where the proof is by elements.
 struct Mutation {
     std::string_view name;
     Proof proof;
     bool (*apply)(Plan& plan, Dice& dice, const RandomRefit& refit);
 };
 
-[[nodiscard]] std::span<const Mutation> mutations();
+[[nodiscard]] std::vector<Mutation> mutations();
 
-/// The same plan with each part of a message in several: apart by tensors and by rows, as if the message had been cut.
+/// The same plan with each part of a message in several: apart by tensors and by rows, as if the message had
+/// been cut.
 [[nodiscard]] Plan with_finer_parts(Plan plan);
 
 /// One result of the overlap, spoilt.
 struct CellMutation {
     std::string_view name;
-    bool (*apply)(std::vector<OverlapCell>& cells, Dice& dice, const Distribution& source, const Distribution& destination);
+    bool (*apply)(std::vector<OverlapCell>& cells,
+                  Dice& dice,
+                  const Distribution& source,
+                  const Distribution& destination);
 };
 
 [[nodiscard]] std::span<const CellMutation> cell_mutations();

@@ -43,7 +43,9 @@ DtensorPlacement random_placement(Dice& dice, std::size_t dims) {
 }
 
 /// What the ranks of a random mesh hold, as boxes.
-std::vector<std::vector<Box>> mesh_boxes(Dice& dice, const std::vector<std::uint64_t>& shape, std::uint32_t ranks) {
+std::vector<std::vector<Box>> mesh_boxes(Dice& dice,
+                                         const std::vector<std::uint64_t>& shape,
+                                         std::uint32_t ranks) {
     std::vector<std::uint64_t> mesh(dice.between(1, 3));
     std::vector<DtensorPlacement> placements;
     std::uint64_t left = ranks;
@@ -66,7 +68,9 @@ std::vector<std::vector<Box>> mesh_boxes(Dice& dice, const std::vector<std::uint
 }
 
 /// Two or three segments of the first axis, such as gate and up, each cut evenly but for the last part.
-std::vector<std::vector<Box>> fused_boxes(Dice& dice, const std::vector<std::uint64_t>& shape, std::uint32_t ranks) {
+std::vector<std::vector<Box>> fused_boxes(Dice& dice,
+                                          const std::vector<std::uint64_t>& shape,
+                                          std::uint32_t ranks) {
     const auto segments = std::min<std::uint64_t>(dice.between(2, 3), shape[0]);
     const auto ways = dice.between(1, std::min<std::uint64_t>(ranks, 4));
     const auto replicas = dice.between(1, ranks / ways);
@@ -86,7 +90,8 @@ std::vector<std::vector<Box>> fused_boxes(Dice& dice, const std::vector<std::uin
     return boxes;
 }
 
-/// Ranks with the same boxes are replicas. Ranks that hold nothing are in no shard, or in one without elements.
+/// Ranks with the same boxes are replicas. Ranks that hold nothing are in no shard, or in one without
+/// elements.
 Distribution random_distribution(Dice& dice, const std::vector<std::uint64_t>& shape, std::uint32_t ranks) {
     auto boxes = dice.once_in(5) ? fused_boxes(dice, shape, ranks) : mesh_boxes(dice, shape, ranks);
     const auto order = dice.once_in(2) ? shuffled(dice, ranks) : [&] {
@@ -105,11 +110,13 @@ Distribution random_distribution(Dice& dice, const std::vector<std::uint64_t>& s
             }
             continue;
         }
-        const auto found = std::ranges::find_if(shards, [&](const Shard& shard) { return shard.boxes == boxes[i]; });
+        const auto found =
+            std::ranges::find_if(shards, [&](const Shard& shard) { return shard.boxes == boxes[i]; });
         if (boxes[i].empty()) {
             continue;
         }
-        (found == shards.end() ? shards.emplace_back(Shard{boxes[i], {}}) : *found).members.push_back(order[i]);
+        (found == shards.end() ? shards.emplace_back(Shard{boxes[i], {}}) : *found)
+            .members.push_back(order[i]);
     }
     for (auto& shard : shards) {
         std::ranges::sort(shard.members);
@@ -129,8 +136,12 @@ Distribution without_some(Dice& dice, const Distribution& whole) {
     return {{whole.shape().begin(), whole.shape().end()}, std::move(shards)};
 }
 
-WorkloadClass random_class(Dice& dice, std::vector<std::uint64_t> shape, std::uint32_t train_stages,
-                           std::uint32_t trainers_per_stage, std::uint32_t generate_stages, std::uint32_t generators) {
+WorkloadClass random_class(Dice& dice,
+                           std::vector<std::uint64_t> shape,
+                           std::uint32_t train_stages,
+                           std::uint32_t trainers_per_stage,
+                           std::uint32_t generate_stages,
+                           std::uint32_t generators) {
     std::vector<Distribution> destinations;
     for (std::uint32_t stage = 0; stage < generate_stages; ++stage) {
         destinations.push_back(random_distribution(dice, shape, generators));
@@ -176,8 +187,8 @@ RandomRefit random_refit(Dice& dice, const System& system, std::uint64_t most_el
     std::vector<WorkloadClass> classes;
     for (auto left = dice.between(1, 3); left > 0; --left) {
         auto shape = random_shape(dice, most_elements, scale);
-        classes.push_back(
-            random_class(dice, std::move(shape), train_stages, trainers_per_stage, generate_stages, generators));
+        classes.push_back(random_class(
+            dice, std::move(shape), train_stages, trainers_per_stage, generate_stages, generators));
     }
     Placement placement;
     placement.train_gpus_per_domain = static_cast<std::uint32_t>(dice.between(1, 8));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
+#include "refit/batches.hpp"
 #include "refit/cluster.hpp"
 #include "refit/plan.hpp"
 #include "refit/result.hpp"
@@ -43,5 +46,9 @@ struct JobSize {
 [[nodiscard]] inline Faults check_plan(const Plan& plan, const Workload& workload, const Cluster& cluster) {
     return check_plan(plan, workload, JobSize{cluster.train_gpus(), cluster.generate_gpus()});
 }
+
+/// Shows that batches can be run: each posting has one, which exists and is no rank's beyond `limit` operations; what
+/// follows another posting lies in a later batch, so that no rank waits for what it has yet to post; none is empty.
+[[nodiscard]] Faults check_batches(const Postings& postings, const Batches& batches, std::uint32_t limit);
 
 }  // namespace refit

@@ -70,12 +70,13 @@ void Arrivals::prove_shard(FaultLog& log, const Shard& shard, std::vector<std::u
 
 void Arrivals::report(FaultLog& log, std::uint32_t rank, const Comparison& comparison) const {
     Place place{.parameter = facts_.index(), .slice = slice_, .rank = rank};
-    const auto add = [&](std::string_view rule, const std::optional<Region>& region, const std::string& what) {
-        if (region) {
-            place.region = region;
-            log.add(rule, place, what + stages_of(rank, *region));
-        }
-    };
+    const auto add =
+        [&](std::string_view rule, const std::optional<Region>& region, const std::string& what) {
+            if (region) {
+                place.region = region;
+                log.add(rule, place, what + stages_of(rank, *region));
+            }
+        };
     add("missing", comparison.missing, "wanted, never written");
     add("repeated", comparison.repeated, "written more than once");
     add("unwanted", comparison.unwanted, "written, not wanted");
@@ -86,7 +87,8 @@ std::string Arrivals::stages_of(std::uint32_t rank, const Region& cell) const {
     std::set<std::size_t> stages;
     for (const auto entry : at_[rank - train_gpus_]) {
         const auto& region = regions_[entry / 2];
-        const bool has_tensors = region.tensors.begin <= cell.tensors.begin && cell.tensors.end <= region.tensors.end;
+        const bool has_tensors =
+            region.tensors.begin <= cell.tensors.begin && cell.tensors.end <= region.tensors.end;
         if (has_tensors && covers({&region.box, 1}, cell.box)) {
             stages.insert(stages_[entry / 2]);
         }

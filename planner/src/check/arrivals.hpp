@@ -35,8 +35,9 @@ private:
     std::uint32_t slice_;
     std::uint32_t train_gpus_;
     std::vector<Region> regions_;
-    std::vector<std::size_t> stages_;             ///< By region.
-    std::vector<std::vector<std::uint32_t>> at_;  ///< By generator: twice the region's number, plus one if passing.
+    std::vector<std::size_t> stages_;  ///< By region.
+    std::vector<std::vector<std::uint32_t>>
+        at_;  ///< By generator: twice the region's number, plus one if passing.
 };
 
 }  // namespace refit::proof

@@ -40,7 +40,8 @@ void follow(proof::FaultLog& log, const Plan& plan, const Workload& workload, co
         if (delivered[i] != workload.generator_bytes()[i]) {
             log.add("delivered-bytes",
                     {.rank = train_gpus + i},
-                    "gets " + std::to_string(delivered[i]) + " bytes of " + std::to_string(workload.generator_bytes()[i]));
+                    "gets " + std::to_string(delivered[i]) + " bytes of " +
+                        std::to_string(workload.generator_bytes()[i]));
         }
     }
 }

@@ -53,7 +53,8 @@ const Distribution& ClassFacts::destination(std::uint32_t slice) const {
 }
 
 bool ClassFacts::has_replicas(std::uint32_t slice) const {
-    return std::ranges::any_of(destination(slice).shards(), [](const Shard& shard) { return shard.members.size() > 1; });
+    return std::ranges::any_of(destination(slice).shards(),
+                               [](const Shard& shard) { return shard.members.size() > 1; });
 }
 
 std::vector<std::uint32_t> ClassFacts::slices_from(std::uint32_t train_stage) const {

@@ -17,7 +17,9 @@ public:
 
     [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
     [[nodiscard]] const WorkloadClass& entry() const noexcept { return entry_; }
-    [[nodiscard]] std::uint32_t train_stage_of(std::uint32_t rank) const noexcept { return rank / trainers_per_stage_; }
+    [[nodiscard]] std::uint32_t train_stage_of(std::uint32_t rank) const noexcept {
+        return rank / trainers_per_stage_;
+    }
     /// Shard of the source that a rank holds of a slice from the beginning, or kNone.
     [[nodiscard]] std::uint32_t held_shard(std::uint32_t rank, std::uint32_t slice) const;
     /// Whether it holds all of a box of it.

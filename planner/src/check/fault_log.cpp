@@ -28,15 +28,17 @@ void FaultLog::add(std::string_view rule, const Place& place, std::string_view w
     std::string where;
     if (place.stage) {
         where = "/stages/" + std::to_string(*place.stage);
-        text += ", stage " + std::to_string(*place.stage) + " (" + std::string{name_of(plan_.stages[*place.stage].kind)} + ")";
+        text += ", stage " + std::to_string(*place.stage) + " (" +
+                std::string{name_of(plan_.stages[*place.stage].kind)} + ")";
     }
     if (place.parameter && *place.parameter < workload_.classes().size()) {
         const auto& entry = workload_.classes()[*place.parameter];
         text += ", class " + std::to_string(*place.parameter) + " '" + entry.parameter.name + "'";
         if (place.slice && *place.slice < entry.slices.size()) {
             const auto& slice = entry.slices[*place.slice];
-            text += ", slice " + std::to_string(*place.slice) + " (trainer stage " + std::to_string(slice.train_stage) +
-                    " to generator stage " + std::to_string(slice.generate_stage) + ")";
+            text += ", slice " + std::to_string(*place.slice) + " (trainer stage " +
+                    std::to_string(slice.train_stage) + " to generator stage " +
+                    std::to_string(slice.generate_stage) + ")";
         }
     }
     if (place.rank) {

@@ -12,8 +12,12 @@ using ShardSet = std::vector<bool>;
 
 class GatherFollower {
 public:
-    GatherFollower(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
-                   std::vector<Arrivals>& arrivals, MovedBytes& moved)
+    GatherFollower(FaultLog& log,
+                   const Plan& plan,
+                   const ClassFacts& facts,
+                   std::uint32_t train_gpus,
+                   std::vector<Arrivals>& arrivals,
+                   MovedBytes& moved)
         : log_{log}, plan_{plan}, facts_{facts}, train_gpus_{train_gpus}, arrivals_{arrivals}, moved_{moved} {
         const auto shards = facts.entry().source.shards().size();
         for (std::uint32_t slice = 0; slice < facts.entry().slices.size(); ++slice) {
@@ -36,8 +40,9 @@ public:
             if (collective.role == CollectiveRole::kWeightBroadcast) {
                 moved[i] += broadcast_weights(groups[i]);
             } else if (are_trainers(groups[i])) {
-                moved[i] += collective.role == CollectiveRole::kPipelineBroadcast ? broadcast_shards(groups[i])
-                                                                                  : gather(groups[i]);
+                moved[i] += collective.role == CollectiveRole::kPipelineBroadcast
+                                ? broadcast_shards(groups[i])
+                                : gather(groups[i]);
             }
         }
     }
@@ -46,7 +51,9 @@ private:
     bool are_trainers(const std::vector<RankId>& group) {
         for (const auto rank : group) {
             if (rank.index() >= train_gpus_) {
-                log_.add("gather-member", {.stage = stage_, .parameter = facts_.index(), .rank = rank.index()}, "no trainer, but in a gather");
+                log_.add("gather-member",
+                         {.stage = stage_, .parameter = facts_.index(), .rank = rank.index()},
+                         "no trainer, but in a gather");
                 return false;
             }
         }
@@ -102,8 +109,8 @@ private:
         Bytes sum;
         for (std::uint32_t slice = 0; slice < has_.size(); ++slice) {
             const auto& stages = facts_.entry().slices[slice];
-            sum += Bytes{Box::whole(facts_.entry().source.shape()).volume()} * facts_.entry().element_bytes() *
-                   (stages.is_copy ? 0 : stages.layers);
+            sum += Bytes{Box::whole(facts_.entry().source.shape()).volume()} *
+                   facts_.entry().element_bytes() * (stages.is_copy ? 0 : stages.layers);
             std::vector<Box> known;
             for (std::size_t i = 0; root < train_gpus_ && i < has_[slice][root].size(); ++i) {
                 const auto& boxes = facts_.entry().source.shards()[i].boxes;
@@ -114,7 +121,9 @@ private:
         return sum;
     }
 
-    void give_own_boxes(const std::vector<RankId>& group, std::uint32_t slice, const std::vector<Box>& known) {
+    void give_own_boxes(const std::vector<RankId>& group,
+                        std::uint32_t slice,
+                        const std::vector<Box>& known) {
         std::map<std::uint32_t, std::vector<std::uint32_t>> regions;
         for (const auto rank : group) {
             const auto shard = facts_.wanted_shard(rank.index(), slice);
@@ -122,12 +131,17 @@ private:
                 continue;
             }
             const auto [found, is_new] = regions.try_emplace(shard);
-            for (const auto& box : is_new ? facts_.destination(slice).shards()[shard].boxes : std::vector<Box>{}) {
+            for (const auto& box :
+                 is_new ? facts_.destination(slice).shards()[shard].boxes : std::vector<Box>{}) {
                 const Region region{{0, facts_.entry().slices[slice].layers}, box};
                 found->second.push_back(arrivals_[slice].region(stage_, region));
                 if (!covers(known, box)) {
                     log_.add("source",
-                             {.stage = stage_, .parameter = facts_.index(), .slice = slice, .rank = group.front().index(), .region = region},
+                             {.stage = stage_,
+                              .parameter = facts_.index(),
+                              .slice = slice,
+                              .rank = group.front().index(),
+                              .region = region},
                              "broadcast by a root that has not gathered all of it");
                 }
             }
@@ -149,8 +163,12 @@ private:
 
 }  // namespace
 
-void follow_gathers(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
-                    std::vector<Arrivals>& arrivals, MovedBytes& moved) {
+void follow_gathers(FaultLog& log,
+                    const Plan& plan,
+                    const ClassFacts& facts,
+                    std::uint32_t train_gpus,
+                    std::vector<Arrivals>& arrivals,
+                    MovedBytes& moved) {
     GatherFollower follower{log, plan, facts, train_gpus, arrivals, moved};
     for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
         const auto& collectives = plan.stages[stage].collectives;

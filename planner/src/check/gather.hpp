@@ -17,8 +17,12 @@ using MovedBytes = std::map<std::pair<std::size_t, std::size_t>, std::vector<Byt
 
 /// Follows the shards of a class through gathers and broadcasts of full parameters. `arrivals` by slice.
 /// Pre: check_structure found nothing.
-void follow_gathers(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
-                    std::vector<Arrivals>& arrivals, MovedBytes& moved);
+void follow_gathers(FaultLog& log,
+                    const Plan& plan,
+                    const ClassFacts& facts,
+                    std::uint32_t train_gpus,
+                    std::vector<Arrivals>& arrivals,
+                    MovedBytes& moved);
 
 /// Whether these collectives say enough bytes; a weight broadcast exactly as many.
 void check_moved_bytes(FaultLog& log, const Plan& plan, const MovedBytes& moved);

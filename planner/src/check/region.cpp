@@ -70,7 +70,8 @@ public:
 
 private:
     [[nodiscard]] std::size_t index_of(std::size_t axis, std::uint64_t bound) const {
-        return static_cast<std::size_t>(std::ranges::lower_bound(bounds_[axis], bound) - bounds_[axis].begin());
+        return static_cast<std::size_t>(std::ranges::lower_bound(bounds_[axis], bound) -
+                                        bounds_[axis].begin());
     }
 
     void mark(const Region& region, std::uint32_t Cell::*list, std::size_t axis, std::size_t first) {
@@ -111,7 +112,9 @@ std::string describe(const Region& region) {
     return "tensors " + text(region.tensors) + ", elements " + elements;
 }
 
-Comparison compare(std::span<const Region> wanted, std::span<const Region> written, std::span<const Region> passing) {
+Comparison compare(std::span<const Region> wanted,
+                   std::span<const Region> written,
+                   std::span<const Region> passing) {
     Comparison result;
     if (wanted.size() == 1 && written.size() == 1 && passing.empty() && wanted.front() == written.front()) {
         result.delivered = wanted.front().elements();

@@ -34,11 +34,11 @@ struct Comparison {
     [[nodiscard]] bool is_exact() const noexcept { return !missing && !repeated && !unwanted && !ambiguous; }
 };
 
-/// Compares every element, by cells in which all elements are alike: the cells between all bounds of all regions, by axis;
-/// tensors are one axis more. `passing` counts as written where it is wanted, and may be unwanted.
-/// Pre: all boxes have the same number of axes.
-/// Cost: in cells and regions.
-[[nodiscard]] Comparison compare(std::span<const Region> wanted, std::span<const Region> written,
+/// Compares every element, by cells in which all elements are alike: the cells between all bounds of all
+/// regions, by axis; tensors are one axis more. `passing` counts as written where it is wanted, and may be
+/// unwanted. Pre: all boxes have the same number of axes. Cost: in cells and regions.
+[[nodiscard]] Comparison compare(std::span<const Region> wanted,
+                                 std::span<const Region> written,
                                  std::span<const Region> passing);
 
 /// Whether every element of `box` lies in one of `boxes`.

@@ -7,7 +7,10 @@
 namespace refit::proof {
 namespace {
 
-void trace_stage(FaultLog& log, std::size_t stage, const RelayTable& relays, std::uint32_t train_gpus,
+void trace_stage(FaultLog& log,
+                 std::size_t stage,
+                 const RelayTable& relays,
+                 std::uint32_t train_gpus,
                  std::vector<Route>& routes) {
     const auto first = routes.size();
     for (std::uint32_t message = 0; message < relays.messages.size(); ++message) {
@@ -21,7 +24,8 @@ void trace_stage(FaultLog& log, std::size_t stage, const RelayTable& relays, std
             continue;
         }
         // That a hop follows only an earlier one also means that nothing waits for itself.
-        if (before >= hop || relays.message[before] != relays.message[hop] || relays.destination[before] != relays.source[hop]) {
+        if (before >= hop || relays.message[before] != relays.message[hop] ||
+            relays.destination[before] != relays.source[hop]) {
             log.add("follows",
                     {.stage = stage, .rank = relays.source[hop]},
                     "hop " + std::to_string(hop) + " of message " + std::to_string(relays.message[hop]) +
@@ -34,10 +38,16 @@ void trace_stage(FaultLog& log, std::size_t stage, const RelayTable& relays, std
         const Place place{.stage = stage, .rank = relays.destination[hop]};
         auto& stops = routes[first + relays.message[hop]].stops;
         if (std::ranges::find(stops, relays.destination[hop], &Route::Stop::rank) != stops.end()) {
-            log.add("message-twice", place, "gets message " + std::to_string(relays.message[hop]) + " again with hop " + std::to_string(hop));
+            log.add("message-twice",
+                    place,
+                    "gets message " + std::to_string(relays.message[hop]) + " again with hop " +
+                        std::to_string(hop));
         }
         if (relays.destination[hop] < train_gpus && !is_followed[hop]) {
-            log.add("needless", place, "gets message " + std::to_string(relays.message[hop]) + " and neither wants it nor passes it on");
+            log.add("needless",
+                    place,
+                    "gets message " + std::to_string(relays.message[hop]) +
+                        " and neither wants it nor passes it on");
         }
         stops.push_back({relays.destination[hop], is_followed[hop]});
     }
@@ -57,7 +67,8 @@ std::vector<Route> trace_routes(FaultLog& log, const Plan& plan, std::uint32_t t
     return routes;
 }
 
-std::vector<std::vector<RoutedPart>> parts_by_class(const Plan& plan, const std::vector<Route>& routes,
+std::vector<std::vector<RoutedPart>> parts_by_class(const Plan& plan,
+                                                    const std::vector<Route>& routes,
                                                     std::size_t classes) {
     std::vector<std::vector<RoutedPart>> parts(classes);
     for (const auto& route : routes) {
@@ -70,15 +81,23 @@ std::vector<std::vector<RoutedPart>> parts_by_class(const Plan& plan, const std:
     return parts;
 }
 
-void follow_relays(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
-                   const std::vector<RoutedPart>& parts, std::vector<Arrivals>& arrivals) {
+void follow_relays(FaultLog& log,
+                   const Plan& plan,
+                   const ClassFacts& facts,
+                   std::uint32_t train_gpus,
+                   const std::vector<RoutedPart>& parts,
+                   std::vector<Arrivals>& arrivals) {
     for (const auto& entry : parts) {
         const auto* route = entry.route;
         const auto& part = plan.stages[route->stage].relays.parts[entry.part];
         const Region region{{part.first_tensor, std::uint64_t{part.first_tensor} + part.tensors}, part.box};
         const auto report = [&](std::string_view rule, std::uint32_t rank, const std::string& what) {
             log.add(rule,
-                    {.stage = route->stage, .parameter = facts.index(), .slice = part.slice, .rank = rank, .region = region},
+                    {.stage = route->stage,
+                     .parameter = facts.index(),
+                     .slice = part.slice,
+                     .rank = rank,
+                     .region = region},
                     what + " message " + std::to_string(route->message));
         };
         for (const auto rank : route->origins) {

@@ -22,8 +22,8 @@ struct Route {
     std::vector<Stop> stops;
 };
 
-/// The routes of all messages of a plan. Reports hops that follow what they cannot, ranks that get a message twice, and
-/// trainers that get one for nothing. Pre: check_structure found nothing.
+/// The routes of all messages of a plan. Reports hops that follow what they cannot, ranks that get a message
+/// twice, and trainers that get one for nothing. Pre: check_structure found nothing.
 [[nodiscard]] std::vector<Route> trace_routes(FaultLog& log, const Plan& plan, std::uint32_t train_gpus);
 
 /// A part of a message, by class.
@@ -33,11 +33,16 @@ struct RoutedPart {
 };
 
 /// The parts of all routed messages by class.
-[[nodiscard]] std::vector<std::vector<RoutedPart>> parts_by_class(const Plan& plan, const std::vector<Route>& routes,
-                                                                   std::size_t classes);
+[[nodiscard]] std::vector<std::vector<RoutedPart>> parts_by_class(const Plan& plan,
+                                                                  const std::vector<Route>& routes,
+                                                                  std::size_t classes);
 
 /// Follows the parts of one class: origins must hold them. `arrivals` by slice.
-void follow_relays(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
-                   const std::vector<RoutedPart>& parts, std::vector<Arrivals>& arrivals);
+void follow_relays(FaultLog& log,
+                   const Plan& plan,
+                   const ClassFacts& facts,
+                   std::uint32_t train_gpus,
+                   const std::vector<RoutedPart>& parts,
+                   std::vector<Arrivals>& arrivals);
 
 }  // namespace refit::proof

@@ -14,8 +14,11 @@ bool lies_inside(const Box& box, std::span<const std::uint64_t> shape) {
     });
 }
 
-void check_distribution(FaultLog& log, const Place& place, const Distribution& distribution,
-                        std::span<const std::uint64_t> shape, std::uint32_t ranks) {
+void check_distribution(FaultLog& log,
+                        const Place& place,
+                        const Distribution& distribution,
+                        std::span<const std::uint64_t> shape,
+                        std::uint32_t ranks) {
     if (!std::ranges::equal(distribution.shape(), shape)) {
         log.add("workload-shape", place, "source and destination have different shapes");
         return;
@@ -29,7 +32,9 @@ void check_distribution(FaultLog& log, const Place& place, const Distribution& d
         }
         for (const auto member : shard.members) {
             if (member >= ranks || !seen.insert(member).second) {
-                log.add("workload-member", place, "member " + std::to_string(member) + " does not exist or is in two shards");
+                log.add("workload-member",
+                        place,
+                        "member " + std::to_string(member) + " does not exist or is in two shards");
             }
         }
     }
@@ -72,7 +77,8 @@ private:
                 if (rank.index() >= job_.gpus() || !seen.insert(rank.index()).second) {
                     log_.add("group-member",
                              {.rank = rank.index()},
-                             "does not exist, or is twice in groups " + std::to_string(index) + " that run side by side");
+                             "does not exist, or is twice in groups " + std::to_string(index) +
+                                 " that run side by side");
                 }
             }
             if (group.empty()) {
@@ -86,12 +92,17 @@ private:
         const auto name = "block " + std::to_string(index) + " ";
         const Place place{.parameter = block.parameter};
         const auto* entry = class_at(block.parameter);
-        if (entry == nullptr || block.destination.size() != block.size() || block.box.size() != block.size()) {
-            log_.add("block-columns", place, name + "has columns of unequal length, or a class that does not exist");
+        if (entry == nullptr || block.destination.size() != block.size() ||
+            block.box.size() != block.size()) {
+            log_.add("block-columns",
+                     place,
+                     name + "has columns of unequal length, or a class that does not exist");
             return;
         }
         if (block.element_bytes != entry->element_bytes()) {
-            log_.add("block-bytes", place, name + "has elements of " + std::to_string(block.element_bytes) + " bytes");
+            log_.add("block-bytes",
+                     place,
+                     name + "has elements of " + std::to_string(block.element_bytes) + " bytes");
         }
         for (const auto& box : block.boxes) {
             if (!lies_inside(box, entry->source.shape()) || box.volume() == 0) {
@@ -99,7 +110,8 @@ private:
             }
         }
         for (std::size_t i = 0; i < block.size(); ++i) {
-            if (block.box[i] >= block.boxes.size() || block.destination[i] >= workload_.generator_bytes().size()) {
+            if (block.box[i] >= block.boxes.size() ||
+                block.destination[i] >= workload_.generator_bytes().size()) {
                 log_.add("block-transfer", place, name + "names a box or generator that does not exist");
             }
         }
@@ -131,7 +143,8 @@ private:
         for (const auto source : block.source) {
             const auto rank = std::uint64_t{use.first_source.index()} + source;
             if (rank >= job_.train_gpus) {
-                log_.add("use-source", {.stage = stage, .parameter = block.parameter},
+                log_.add("use-source",
+                         {.stage = stage, .parameter = block.parameter},
                          "the source " + std::to_string(rank) + " is no trainer");
                 return;
             }
@@ -141,22 +154,27 @@ private:
     void check_collective(std::size_t stage, const Collective& collective) {
         if (collective.groups >= plan_.groups.size() ||
             collective.bytes.size() != plan_.groups[collective.groups].size()) {
-            log_.add("collective-groups", {.stage = stage}, "a collective has no groups, or not a size for each");
+            log_.add(
+                "collective-groups", {.stage = stage}, "a collective has no groups, or not a size for each");
         }
         if (kind_of(collective.role) != plan_.stages[stage].kind) {
-            log_.add("stage-kind", {.stage = stage}, "has a collective that belongs to another kind of stage");
+            log_.add(
+                "stage-kind", {.stage = stage}, "has a collective that belongs to another kind of stage");
         }
         const auto& classes = collective.parameters;
         const bool is_ascending = std::ranges::adjacent_find(classes, std::greater_equal{}) == classes.end();
         if (classes.empty() || !is_ascending || class_at(classes.back()) == nullptr) {
-            log_.add("collective-classes", {.stage = stage}, "a collective names no class, one twice, or one that does not exist");
+            log_.add("collective-classes",
+                     {.stage = stage},
+                     "a collective names no class, one twice, or one that does not exist");
         }
     }
 
     void check_relays(std::size_t stage, const RelayTable& relays) {
         if (relays.message.size() != relays.size() || relays.destination.size() != relays.size() ||
             relays.follows.size() != relays.size() || relays.chunks == 0) {
-            log_.add("relay-columns", {.stage = stage}, "columns have unequal lengths, or there are no chunks");
+            log_.add(
+                "relay-columns", {.stage = stage}, "columns have unequal lengths, or there are no chunks");
             return;
         }
         for (const auto& part : relays.parts) {
@@ -168,8 +186,10 @@ private:
         for (std::size_t hop = 0; hop < relays.size(); ++hop) {
             if (relays.message[hop] >= relays.messages.size() || relays.source[hop] >= job_.gpus() ||
                 relays.destination[hop] >= job_.gpus() || relays.source[hop] == relays.destination[hop]) {
-                log_.add("relay-hop", {.stage = stage, .rank = relays.source[hop]},
-                         "hop " + std::to_string(hop) + " names a message or rank that does not exist, or joins a rank to itself");
+                log_.add("relay-hop",
+                         {.stage = stage, .rank = relays.source[hop]},
+                         "hop " + std::to_string(hop) +
+                             " names a message or rank that does not exist, or joins a rank to itself");
             }
         }
     }
@@ -183,9 +203,11 @@ private:
         }
         const auto end = std::uint64_t{part.first_tensor} + part.tensors;
         if (part.tensors == 0 || end > entry->slices[part.slice].layers) {
-            log_.add("part-tensors", place,
-                     "a part has tensors " + std::to_string(part.first_tensor) + " up to " + std::to_string(end) +
-                         ", the slice has " + std::to_string(entry->slices[part.slice].layers));
+            log_.add("part-tensors",
+                     place,
+                     "a part has tensors " + std::to_string(part.first_tensor) + " up to " +
+                         std::to_string(end) + ", the slice has " +
+                         std::to_string(entry->slices[part.slice].layers));
         }
         if (!lies_inside(part.box, entry->source.shape()) || part.box.volume() == 0) {
             log_.add("part-box", place, "a part's box is empty, or not inside the tensor");
@@ -195,7 +217,9 @@ private:
     void check_message(std::size_t stage, const RelayTable& relays, std::size_t index) {
         const auto& message = relays.messages[index];
         if (std::uint64_t{message.first_part} + message.parts > relays.parts.size() || message.parts == 0) {
-            log_.add("message-parts", {.stage = stage}, "message " + std::to_string(index) + " has parts that do not exist, or none");
+            log_.add("message-parts",
+                     {.stage = stage},
+                     "message " + std::to_string(index) + " has parts that do not exist, or none");
             return;
         }
         Bytes sum;
@@ -204,9 +228,10 @@ private:
             sum += Bytes{part.box.volume()} * part.tensors * class_at(part.parameter)->element_bytes();
         }
         if (sum.count() != message.bytes) {
-            log_.add("message-bytes", {.stage = stage},
-                     "message " + std::to_string(index) + " says " + std::to_string(message.bytes) + " bytes, its parts have " +
-                         std::to_string(sum.count()));
+            log_.add("message-bytes",
+                     {.stage = stage},
+                     "message " + std::to_string(index) + " says " + std::to_string(message.bytes) +
+                         " bytes, its parts have " + std::to_string(sum.count()));
         }
     }
 
@@ -233,7 +258,8 @@ void check_workload(FaultLog& log, const Workload& workload, const JobSize& job)
             check_distribution(log, place, destination, entry.source.shape(), generators);
         }
         for (const auto& slice : entry.slices) {
-            if (slice.train_stage >= workload.train_stages() || slice.generate_stage >= entry.destinations.size()) {
+            if (slice.train_stage >= workload.train_stages() ||
+                slice.generate_stage >= entry.destinations.size()) {
                 log.add("workload-slice", place, "a slice joins stages that do not exist");
             }
         }

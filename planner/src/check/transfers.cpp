@@ -25,7 +25,10 @@ struct Brought {
 
 class TransferFollower {
 public:
-    TransferFollower(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
+    TransferFollower(FaultLog& log,
+                     const Plan& plan,
+                     const ClassFacts& facts,
+                     std::uint32_t train_gpus,
                      std::vector<Arrivals>& arrivals)
         : log_{log}, plan_{plan}, facts_{facts}, train_gpus_{train_gpus}, arrivals_{arrivals} {}
 
@@ -58,10 +61,12 @@ private:
             cursor.tensor = 0;
         }
         const bool is_over = cursor.position == cursor.slices.size();
-        if (is_over || use.tensors > facts_.entry().slices[cursor.slices[cursor.position]].layers - cursor.tensor) {
-            log_.add("use-tensors",
-                     {.stage = stage_, .parameter = facts_.index()},
-                     "transfers of " + std::to_string(use.tensors) + " tensors, more than are left of the slice");
+        if (is_over ||
+            use.tensors > facts_.entry().slices[cursor.slices[cursor.position]].layers - cursor.tensor) {
+            log_.add(
+                "use-tensors",
+                {.stage = stage_, .parameter = facts_.index()},
+                "transfers of " + std::to_string(use.tensors) + " tensors, more than are left of the slice");
             return;
         }
         const auto slice = cursor.slices[cursor.position];
@@ -82,7 +87,11 @@ private:
             const auto source = use.first_source.index() + block.source[i];
             if (!facts_.holds(source, brought.slice, box)) {
                 log_.add("source",
-                         {.stage = stage_, .parameter = facts_.index(), .slice = brought.slice, .rank = source, .region = Region{tensors, box}},
+                         {.stage = stage_,
+                          .parameter = facts_.index(),
+                          .slice = brought.slice,
+                          .rank = source,
+                          .region = Region{tensors, box}},
                          "sent by a rank that does not hold it, in transfer " + std::to_string(i));
             }
             auto& region = regions[block.box[i]];
@@ -103,14 +112,18 @@ private:
             if (!std::ranges::binary_search(collective.parameters, facts_.index())) {
                 continue;
             }
-            while (next != brought_.end() && (!facts_.has_replicas(next->slice) || done == next->tensors.length())) {
+            while (next != brought_.end() &&
+                   (!facts_.has_replicas(next->slice) || done == next->tensors.length())) {
                 ++next;
                 done = 0;
             }
             const Place place{.stage = stage_, .parameter = facts_.index()};
             if (next == brought_.end() || collective.parameters.size() != 1 || collective.calls == 0 ||
                 collective.calls > next->tensors.length() - done) {
-                log_.add("share-calls", place, "replicas share tensors that no transfer of the stage brought, or of several classes");
+                log_.add(
+                    "share-calls",
+                    place,
+                    "replicas share tensors that no transfer of the stage brought, or of several classes");
                 return;
             }
             const auto begin = next->tensors.begin + done;
@@ -126,28 +139,36 @@ private:
             const bool is_root_only = is_broadcast(collective.role);
             for (std::size_t from = 0; from < (is_root_only ? 1 : groups[i].size()); ++from) {
                 for (const auto region : regions_at(brought, groups[i][from].index(), tensors)) {
-                    moved += Bytes{arrivals_[brought.slice].at(region).elements()} * facts_.entry().element_bytes();
+                    moved += Bytes{arrivals_[brought.slice].at(region).elements()} *
+                             facts_.entry().element_bytes();
                     give_to_others(groups[i], from, brought.slice, region);
                 }
             }
             if (moved.count() != collective.bytes[i]) {
                 log_.add("share-bytes",
-                         {.stage = stage_, .parameter = facts_.index(), .slice = brought.slice, .rank = groups[i].front().index()},
-                         "its group says " + std::to_string(collective.bytes[i]) + " bytes, the members have " +
-                             std::to_string(moved.count()));
+                         {.stage = stage_,
+                          .parameter = facts_.index(),
+                          .slice = brought.slice,
+                          .rank = groups[i].front().index()},
+                         "its group says " + std::to_string(collective.bytes[i]) +
+                             " bytes, the members have " + std::to_string(moved.count()));
             }
         }
     }
 
-    void give_to_others(const std::vector<RankId>& group, std::size_t from, std::uint32_t slice, std::uint32_t region) {
+    void give_to_others(const std::vector<RankId>& group,
+                        std::size_t from,
+                        std::uint32_t slice,
+                        std::uint32_t region) {
         for (std::size_t to = 0; to < group.size(); ++to) {
             if (to == from) {
                 continue;
             }
             if (group[to].index() < train_gpus_) {
-                log_.add("share-member",
-                         {.stage = stage_, .parameter = facts_.index(), .slice = slice, .rank = group[to].index()},
-                         "a trainer among replicas of generators");
+                log_.add(
+                    "share-member",
+                    {.stage = stage_, .parameter = facts_.index(), .slice = slice, .rank = group[to].index()},
+                    "a trainer among replicas of generators");
                 return;
             }
             arrivals_[slice].add(group[to].index(), region);
@@ -155,12 +176,16 @@ private:
     }
 
     /// What transfers brought to a rank of these tensors.
-    std::vector<std::uint32_t> regions_at(const Brought& brought, std::uint32_t rank, const Interval& tensors) {
+    std::vector<std::uint32_t> regions_at(const Brought& brought,
+                                          std::uint32_t rank,
+                                          const Interval& tensors) {
         std::vector<std::uint32_t> regions;
         const auto found = brought.by_rank.find(rank);
-        for (const auto number : found == brought.by_rank.end() ? std::vector<std::uint32_t>{} : found->second) {
+        for (const auto number :
+             found == brought.by_rank.end() ? std::vector<std::uint32_t>{} : found->second) {
             auto region = arrivals_[brought.slice].at(number);
-            const Interval common{std::max(region.tensors.begin, tensors.begin), std::min(region.tensors.end, tensors.end)};
+            const Interval common{std::max(region.tensors.begin, tensors.begin),
+                                  std::min(region.tensors.end, tensors.end)};
             if (common.begin >= common.end) {
                 continue;
             }
@@ -183,7 +208,10 @@ private:
 
 }  // namespace
 
-void follow_transfers(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
+void follow_transfers(FaultLog& log,
+                      const Plan& plan,
+                      const ClassFacts& facts,
+                      std::uint32_t train_gpus,
                       std::vector<Arrivals>& arrivals) {
     TransferFollower follower{log, plan, facts, train_gpus, arrivals};
     for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {

@@ -11,7 +11,10 @@ namespace refit::proof {
 
 /// Follows the transfers of a class, and the sharing among replicas after them. `arrivals` by slice.
 /// Pre: check_structure found nothing.
-void follow_transfers(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
+void follow_transfers(FaultLog& log,
+                      const Plan& plan,
+                      const ClassFacts& facts,
+                      std::uint32_t train_gpus,
                       std::vector<Arrivals>& arrivals);
 
 }  // namespace refit::proof
