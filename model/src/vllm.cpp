@@ -116,4 +116,15 @@ Distribution distribution(const ParameterClass& parameter, const GenerateLayout&
     return has_whole_experts ? whole_experts(parameter, layout, stage) : cut_by_tp(parameter, layout, stage);
 }
 
+std::uint64_t most_stored_elements(const ParameterClass& parameter, const GenerateLayout& layout) {
+    if (parameter.sharding == Sharding::kVocabulary) {
+        const auto padded = (parameter.shape[0] + kVocabularyMultiple - 1) / kVocabularyMultiple * kVocabularyMultiple;
+        return padded / layout.tp * (parameter.elements() / parameter.shape[0]);
+    }
+    if (parameter.is_expert() && layout.ep > 1) {
+        return (parameter.experts + layout.ep - 1) / layout.ep * parameter.elements();
+    }
+    return parameter.tensors_per_layer() * parameter.elements() / ways_of(parameter, layout.tp);
+}
+
 }  // namespace refit::vllm

@@ -27,19 +27,36 @@ ClassIndices select(const Workload& workload, Coverage coverage, bool wanted) {
     return indices;
 }
 
+/// What `make` takes for a layout: itself, or else the nearest, with the GPUs behind it where it needs more.
+template <class Layout>
+std::optional<Suggestion> nearest_to(const char* field, const std::string& text, const Result<Layout>& made) {
+    if (made) {
+        return Suggestion{field, text, ""};
+    }
+    auto nearest = made.error().front().nearest;
+    if (const auto& more = made.error().back().nearest; nearest && more && more->field != field) {
+        nearest->value += "@" + more->value;
+    }
+    return nearest;
+}
+
 /// The nearest layout that keeps a rule: rules speak of single axes, but only whole layouts can be offered.
 std::optional<Suggestion> nearest_layout(const Scenario& scenario, const Suggestion& rule) {
     if (rule.field == "train.etp") {
         auto layout = scenario.train;
         layout.etp = 1;
-        return Suggestion{"train.layout", to_text(layout), ""};
+        const auto text = to_text(layout);
+        const auto memory = memory_of(scenario.cluster.train_system(), scenario.dtype);
+        return nearest_to("train.layout", text, make_train_layout(parse_layout(text).value(), layout.gpus, scenario.model, memory));
     }
-    LayoutText text;
-    text.tp = scenario.generate.tp;
-    text.pp = rule.field == "generate.pp" ? 1 : scenario.generate.pp;
-    text.ep = rule.field == "generate.ep" ? static_cast<std::uint32_t>(std::stoul(rule.value)) : scenario.generate.ep;
-    const auto layout = make_generate_layout(text, scenario.generate.gpus, scenario.model);
-    return layout ? Suggestion{"generate.layout", to_text(*layout), ""} : layout.error().front().nearest;
+    auto layout = scenario.generate;
+    layout.pp = rule.field == "generate.pp" ? 1 : layout.pp;
+    layout.ep = rule.field == "generate.ep" ? static_cast<std::uint32_t>(std::stoul(rule.value)) : layout.ep;
+    layout.dp = 1;  // It follows from the rest.
+    const auto text = to_text(layout);
+    const auto memory = memory_of(scenario.cluster.generate_system(), scenario.dtype);
+    const auto made = make_generate_layout(parse_layout(text).value(), layout.gpus, scenario.model, memory);
+    return nearest_to("generate.layout", made ? to_text(*made) : text, made);
 }
 
 /// What the engine's reshard path does not take.

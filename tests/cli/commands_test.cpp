@@ -17,12 +17,12 @@ TEST(Check, OfAPublishedScenarioNamesMethodsAndRules) {
 }
 
 TEST(Check, TellsRefusalsOfTheRulesWithACure) {
-    const auto outcome = run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.pp2"});
+    const auto outcome = run_refit({"check", "deepseek-v3-h100", "--generate", "tp32.pp2"});
     EXPECT_EQ(outcome.code, 4);
     EXPECT_NE(outcome.out.find("[nemo-rl@2026-11 rule 19]"), std::string::npos) << outcome.out;
-    EXPECT_NE(outcome.out.find("try    --generate tp16.dp16"), std::string::npos) << outcome.out;
-    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.dp16"}).code, 0);
-    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.pp2", "--method", "gather-broadcast"}).code, 0);
+    EXPECT_NE(outcome.out.find("try    --generate tp32.dp8"), std::string::npos) << outcome.out;
+    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp32.dp8"}).code, 0);
+    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp32.pp2", "--method", "gather-broadcast"}).code, 0);
 }
 
 TEST(Check, GivesTheSameListAsJson) {

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 
+#include "refit/held_weights.hpp"
 #include "refit/inventory.hpp"
 #include "refit/layout.hpp"
 #include "refit/result.hpp"
@@ -12,16 +13,26 @@ namespace refit {
 
 /// The layout that `text` means on `gpus` GPUs for this model.
 /// Errors: kInfeasible, all at once: sizes that do not multiply out, heads, widths, experts or layers that do not
-/// divide. Each carries the nearest layout for which this function finds no fault, in the field "train.layout".
-[[nodiscard]] Result<TrainLayout> make_train_layout(const LayoutText& text, std::uint32_t gpus, const Inventory& model);
+/// divide; or weights that the GPU memory, where it is given, cannot hold. Each carries the nearest layout for which
+/// this function finds no fault, in the field "train.layout"; where only more GPUs help, one more fault carries their
+/// number in "train.gpus".
+/// Pre: the text's chunks are a multiple of its pp, and have the model's layers.
+[[nodiscard]] Result<TrainLayout> make_train_layout(const LayoutText& text, std::uint32_t gpus, const Inventory& model,
+                                                    const std::optional<GpuMemory>& memory = std::nullopt);
+
+/// The same for generation, in the fields "generate.layout" and "generate.gpus".
+[[nodiscard]] Result<GenerateLayout> make_generate_layout(const LayoutText& text, std::uint32_t gpus,
+                                                          const Inventory& model,
+                                                          const std::optional<GpuMemory>& memory = std::nullopt);
+
+/// Whether `make_train_layout` finds no fault. Cost: it searches for no suggestion.
+[[nodiscard]] bool is_possible(const LayoutText& text, std::uint32_t gpus, const Inventory& model,
+                               const std::optional<GpuMemory>& memory);
 
 /// Every kind of projection that `layout` cuts through blocks of 128 x 128, as blockwise FP8 generation may not; one
-/// fault each, with a layout on the same GPUs that cuts through none.
+/// fault each, with a layout that cuts through none.
 /// Source: vLLM quantization/utils/fp8_utils.py.
-[[nodiscard]] Faults check_fp8_blocks(const GenerateLayout& layout, const Inventory& model);
-
-/// The same for generation, in the field "generate.layout".
-[[nodiscard]] Result<GenerateLayout> make_generate_layout(const LayoutText& text, std::uint32_t gpus,
-                                                          const Inventory& model);
+[[nodiscard]] Faults check_fp8_blocks(const GenerateLayout& layout, const Inventory& model,
+                                      const std::optional<GpuMemory>& memory = std::nullopt);
 
 }  // namespace refit

@@ -19,4 +19,8 @@ namespace refit::vllm {
 [[nodiscard]] Distribution distribution(const ParameterClass& parameter, const GenerateLayout& layout,
                                         std::uint32_t stage);
 
+/// Elements of all tensors of one layer of the class that the fullest rank stores, padding of the vocabulary included.
+/// Pre: as `distribution`.
+[[nodiscard]] std::uint64_t most_stored_elements(const ParameterClass& parameter, const GenerateLayout& layout);
+
 }  // namespace refit::vllm

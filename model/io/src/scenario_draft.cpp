@@ -176,9 +176,10 @@ void ScenarioDraft::apply(const Suggestion& suggestion) {
         return;
     }
     if (suggestion.field == "train.layout") {
-        // A suggested layout holds the whole pipeline; older words on its ends would change what was checked.
+        // A suggested layout holds the whole pipeline; older words on it would change what was checked.
         erase("train.pipeline.first");
         erase("train.pipeline.last");
+        erase("train.pipeline.layout");
     }
     set(suggestion.field, {suggestion.value, DraftField::Kind::kText, Precedence::kFlag, "suggestion"});
 }
