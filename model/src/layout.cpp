@@ -105,7 +105,7 @@ std::string ends_of(const TrainLayout& layout) {
     }
     plain.first_stage_layers = stages.front();
     plain.last_stage_layers = stages.back();
-    const bool is_told = split_layers(total, plain) == stages;
+    const bool is_told = stages.front() > 0 && stages.back() > 0 && split_layers(total, plain) == stages;
     return is_told ? ":" + std::to_string(stages.front()) + ":" + std::to_string(stages.back()) : "";
 }
 

@@ -100,19 +100,13 @@ Candidates generate_candidates(const LayoutText& wanted, std::uint32_t gpus) {
     return candidates;
 }
 
-/// A layout that works, and the GPUs that it takes.
-struct Found {
-    std::string layout;
-    std::uint32_t gpus;
-};
-
-/// The nearest candidate on `gpus` that `examine` finds no fault with. Where memory allows none, on twice as
-/// many, and so on.
-template <class CandidatesOn, class Examine>
-std::optional<Found> nearest_valid(std::uint32_t gpus,
-                                   const ModelLimits& model,
-                                   const CandidatesOn& candidates_on,
-                                   const Examine& examine) {
+/// The nearest candidate on `gpus` that `works`. Where memory allows none, on twice as many, and so on.
+/// `candidates_on` lists them for a number of GPUs; `works` returns the layout as text, or nothing.
+template <class CandidatesOn, class Works>
+std::optional<FoundLayout> nearest_valid(std::uint32_t gpus,
+                                         const ModelLimits& model,
+                                         const CandidatesOn& candidates_on,
+                                         const Works& works) {
     constexpr std::uint32_t kMostGpus = 1U << 20U;
     constexpr int kMostTries = 6;
     Bytes weights;
@@ -127,9 +121,8 @@ std::optional<Found> nearest_valid(std::uint32_t gpus,
         auto candidates = candidates_on(count);
         std::ranges::stable_sort(candidates, {}, &std::pair<double, LayoutText>::first);
         for (const auto& [score, text] : candidates) {
-            const auto [layout, faults] = examine(text, count);
-            if (faults.empty()) {
-                return Found{to_text(layout), count};
+            if (auto found = works(text, count)) {
+                return FoundLayout{std::move(*found), count};
             }
         }
         ++tries;
@@ -137,12 +130,38 @@ std::optional<Found> nearest_valid(std::uint32_t gpus,
     return std::nullopt;
 }
 
+std::optional<FoundLayout> find_train(const LayoutText& text, std::uint32_t gpus, const ModelLimits& model) {
+    return nearest_valid(
+        gpus,
+        model,
+        [&](std::uint32_t count) { return train_candidates(text, count, model); },
+        [&](const LayoutText& candidate, std::uint32_t count) {
+            const auto [layout, faults] = examine_train(candidate, count, model);
+            return faults.empty() ? std::optional{to_text(layout)} : std::nullopt;
+        });
+}
+
+template <class Accepts>
+std::optional<FoundLayout> find_generate(const LayoutText& text,
+                                         std::uint32_t gpus,
+                                         const ModelLimits& model,
+                                         const Accepts& accepts) {
+    return nearest_valid(
+        gpus,
+        model,
+        [&](std::uint32_t count) { return generate_candidates(text, count); },
+        [&](const LayoutText& candidate, std::uint32_t count) {
+            const auto [layout, faults] = examine_generate(candidate, count, model);
+            return faults.empty() && accepts(layout) ? std::optional{to_text(layout)} : std::nullopt;
+        });
+}
+
 /// Offers what was found for every fault; more GPUs are a fault of their own.
 void suggest(Faults& faults,
              const std::string& side,
              std::uint32_t gpus,
              const ModelLimits& model,
-             const std::optional<Found>& found) {
+             const std::optional<FoundLayout>& found) {
     if (!found) {
         return;
     }
@@ -176,14 +195,7 @@ Result<TrainLayout> make_train_layout(const LayoutText& text,
     if (faults.empty()) {
         return layout;
     }
-    const auto found = nearest_valid(
-        gpus,
-        limits,
-        [&](std::uint32_t count) { return train_candidates(text, count, limits); },
-        [&](const LayoutText& candidate, std::uint32_t count) {
-            return examine_train(candidate, count, limits);
-        });
-    suggest(faults, "train", gpus, limits, found);
+    suggest(faults, "train", gpus, limits, find_train(text, gpus, limits));
     return fail(std::move(faults));
 }
 
@@ -196,15 +208,25 @@ Result<GenerateLayout> make_generate_layout(const LayoutText& text,
     if (faults.empty()) {
         return layout;
     }
-    const auto found = nearest_valid(
-        gpus,
-        limits,
-        [&](std::uint32_t count) { return generate_candidates(text, count); },
-        [&](const LayoutText& candidate, std::uint32_t count) {
-            return examine_generate(candidate, count, limits);
-        });
+    const auto found = find_generate(text, gpus, limits, [](const GenerateLayout&) { return true; });
     suggest(faults, "generate", gpus, limits, found);
     return fail(std::move(faults));
+}
+
+std::optional<FoundLayout> nearest_train_layout(const LayoutText& text,
+                                                std::uint32_t gpus,
+                                                const Inventory& model,
+                                                const std::optional<GpuMemory>& memory) {
+    return find_train(text, gpus, ModelLimits{model, memory});
+}
+
+std::optional<FoundLayout> nearest_generate_layout(
+    const LayoutText& text,
+    std::uint32_t gpus,
+    const Inventory& model,
+    const std::optional<GpuMemory>& memory,
+    const std::function<bool(const GenerateLayout&)>& accepts) {
+    return find_generate(text, gpus, ModelLimits{model, memory}, accepts);
 }
 
 bool is_possible(const LayoutText& text,
@@ -230,7 +252,7 @@ std::vector<const ParameterClass*> cut_blocks(const GenerateLayout& layout, cons
         const auto parts = is_key_value ? std::min<std::uint64_t>(ways, entry.heads.key_value) : ways;
         const bool is_known = std::ranges::any_of(
             cut, [&](const auto* other) { return other->units_name == entry.units_name; });
-        if (is_projection && !is_known && extent / parts % kBlock != 0) {
+        if (is_projection && !is_known && parts > 1 && extent / parts % kBlock != 0) {
             cut.push_back(&entry);
         }
     }
@@ -251,17 +273,9 @@ Faults check_fp8_blocks(const GenerateLayout& layout,
     wanted.pp = layout.pp;
     wanted.ep = layout.ep;
     const ModelLimits limits{model, memory};
-    const auto found = nearest_valid(
-        layout.gpus,
-        limits,
-        [&](std::uint32_t count) { return generate_candidates(wanted, count); },
-        [&](const LayoutText& candidate, std::uint32_t count) {
-            auto examined = examine_generate(candidate, count, limits);
-            if (examined.second.empty() && !cut_blocks(examined.first, model).empty()) {
-                examined.second.push_back({ErrorCode::kInfeasible, "fp8-block", "", ""});
-            }
-            return examined;
-        });
+    const auto found = find_generate(wanted, layout.gpus, limits, [&](const GenerateLayout& candidate) {
+        return cut_blocks(candidate, model).empty();
+    });
     Faults faults;
     for (const auto* entry : cut) {
         const auto extent = entry->shape[entry->sharding == Sharding::kRow ? 1 : 0];

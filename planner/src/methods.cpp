@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/methods.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -27,47 +28,64 @@ ClassIndices select(const Workload& workload, Coverage coverage, bool wanted) {
     return indices;
 }
 
-/// What `make` takes for a layout: itself, or else the nearest, with the GPUs behind it where it needs more.
-template <class Layout>
-std::optional<Suggestion> nearest_to(const char* field, const std::string& text, const Result<Layout>& made) {
-    if (made) {
-        return Suggestion{field, text, ""};
+/// The nearest layout that keeps the rules: they speak of single axes, but only whole layouts can be offered.
+std::optional<FoundLayout> nearest_layout(const Scenario& scenario, const std::string& side) {
+    if (side == "train") {
+        const auto text = parse_layout(to_text(scenario.train)).value();
+        return nearest_train_layout(
+            text, scenario.train.gpus, scenario.model, memory_of(scenario.cluster.train_system(), scenario.dtype));
     }
-    auto nearest = made.error().front().nearest;
-    if (const auto& more = made.error().back().nearest; nearest && more && more->field != field) {
-        nearest->value += "@" + more->value;
-    }
-    return nearest;
+    const auto keeps_rules = [&](const GenerateLayout& layout) {
+        auto facts = scenario.facts;
+        facts.insert_or_assign("generate.tp", std::to_string(layout.tp));
+        facts.insert_or_assign("generate.pp", std::to_string(layout.pp));
+        facts.insert_or_assign("generate.ep", std::to_string(layout.ep));
+        const auto left = violations(scenario.rules, facts);
+        return std::ranges::none_of(left, [](const Fault& fault) { return fault.where == "generate.pp" || fault.where == "generate.ep"; });
+    };
+    const auto text = parse_layout(to_text(scenario.generate)).value();
+    return nearest_generate_layout(text,
+                                   scenario.generate.gpus,
+                                   scenario.model,
+                                   memory_of(scenario.cluster.generate_system(), scenario.dtype),
+                                   keeps_rules);
 }
 
-/// The nearest layout that keeps a rule: rules speak of single axes, but only whole layouts can be offered.
-std::optional<Suggestion> nearest_layout(const Scenario& scenario, const Suggestion& rule) {
-    if (rule.field == "train.etp") {
-        auto layout = scenario.train;
-        layout.etp = 1;
-        const auto text = to_text(layout);
-        const auto memory = memory_of(scenario.cluster.train_system(), scenario.dtype);
-        return nearest_to("train.layout", text, make_train_layout(parse_layout(text).value(), layout.gpus, scenario.model, memory));
+/// Offers a layout for the faults of a side's axes. Its GPUs stand behind it where the scenario has them there; else
+/// more of them are a fault of their own.
+void suggest_layout(const Scenario& scenario, const std::string& side, Faults& faults) {
+    const auto is_axis = [&](const Fault& fault) {
+        return fault.where == side + ".etp" || fault.where == side + ".pp" || fault.where == side + ".ep";
+    };
+    if (std::ranges::none_of(faults, is_axis)) {
+        return;
     }
-    auto layout = scenario.generate;
-    layout.pp = rule.field == "generate.pp" ? 1 : layout.pp;
-    layout.ep = rule.field == "generate.ep" ? static_cast<std::uint32_t>(std::stoul(rule.value)) : layout.ep;
-    layout.dp = 1;  // It follows from the rest.
-    const auto text = to_text(layout);
-    const auto memory = memory_of(scenario.cluster.generate_system(), scenario.dtype);
-    const auto made = make_generate_layout(parse_layout(text).value(), layout.gpus, scenario.model, memory);
-    return nearest_to("generate.layout", made ? to_text(*made) : text, made);
+    const auto found = nearest_layout(scenario, side);
+    const auto written = scenario.facts.find(side + ".layout");
+    const bool has_count = written != scenario.facts.end() && written->second.find('@') != std::string::npos;
+    for (auto& fault : faults) {
+        if (is_axis(fault)) {
+            fault.nearest = found ? std::optional{Suggestion{side + ".layout", found->layout, ""}} : std::nullopt;
+            if (found && has_count) {
+                fault.nearest->value += "@" + std::to_string(found->gpus);
+            }
+        }
+    }
+    const auto gpus = side == "train" ? scenario.train.gpus : scenario.generate.gpus;
+    if (found && found->gpus != gpus && !has_count) {
+        faults.push_back({ErrorCode::kInfeasible,
+                          "gpu-memory",
+                          side + ".gpus = " + std::to_string(gpus) + ": no layout on so few keeps the rules and has room for the weights",
+                          side + ".gpus",
+                          Suggestion{side + ".gpus", std::to_string(found->gpus), ""}});
+    }
 }
 
 /// What the engine's reshard path does not take.
 Faults check_reshard(const Scenario& scenario, const Workload& workload) {
     auto faults = violations(scenario.rules, scenario.facts);
-    for (auto& fault : faults) {
-        const bool is_axis = fault.where == "train.etp" || fault.where == "generate.ep" || fault.where == "generate.pp";
-        if (is_axis && fault.nearest) {
-            fault.nearest = nearest_layout(scenario, *fault.nearest);
-        }
-    }
+    suggest_layout(scenario, "train", faults);
+    suggest_layout(scenario, "generate", faults);
     if (select(workload, scenario.coverage, true).empty()) {
         faults.push_back({ErrorCode::kInfeasible,
                           "no-bulk-parameter",

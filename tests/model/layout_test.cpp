@@ -274,6 +274,8 @@ TEST(LayoutToText, LeavesOutWhatOnlyALayoutStringCanSay) {
     layout.pp = 4;
     layout.stage_layers = {2, 3, 2, 1};
     EXPECT_EQ(to_text(layout), "pp4");
+    layout.stage_layers = {0, 4, 4, 0};
+    EXPECT_EQ(to_text(layout), "pp4");
 }
 
 TEST(DescribeLayout, NamesAxesAboveOne) {

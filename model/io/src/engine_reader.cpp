@@ -163,6 +163,8 @@ SettingFacts read_facts(DraftReader& reader,
                        {"generate.pp", std::to_string(generate.pp)},
                        {"generate.ep", std::to_string(generate.ep)},
                        {"train.etp", std::to_string(train.etp)},
+                       {"train.layout", reader.text_of("train.layout", "tp1")},
+                       {"generate.layout", reader.text_of("generate.layout", "tp1")},
                        {"train.pipeline.layout", pipeline_string(reader.draft())}};
     for (const auto& [fact, usual] : kSettings) {
         facts.emplace(fact, reader.text_of(fact, usual));

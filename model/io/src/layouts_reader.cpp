@@ -164,19 +164,22 @@ private:
     std::optional<std::size_t> syntax_fault_;  ///< Where the fault of an unreadable layout stands.
 };
 
-/// The layout that is offered in place of a refused one.
-std::optional<TrainLayout> offered(const Faults& faults, std::uint32_t gpus, const Inventory& model) {
+/// The layout that is left once the suggestions for a refused one are followed.
+std::optional<TrainLayout> offered(const Faults& faults,
+                                   LayoutText text,
+                                   std::uint32_t gpus,
+                                   const Inventory& model) {
     for (const auto& fault : faults) {
-        const auto text = fault.nearest && fault.nearest->field == "train.layout"
-                              ? parse_layout(fault.nearest->value)
-                              : Result<LayoutText>{fail({})};
-        const auto layout =
-            text ? make_train_layout(*text, text->gpus.value_or(gpus), model) : Result<TrainLayout>{fail({})};
-        if (layout) {
-            return *layout;
+        if (fault.nearest && fault.nearest->field == "train.layout") {
+            text = parse_layout(fault.nearest->value).value_or(text);
+        } else if (fault.nearest && fault.nearest->field == "train.pipeline.first") {
+            text.first_stage_layers = whole_number_in(fault.nearest->value, kMostGpus);
+        } else if (fault.nearest && fault.nearest->field == "train.pipeline.last") {
+            text.last_stage_layers = whole_number_in(fault.nearest->value, kMostGpus);
         }
     }
-    return std::nullopt;
+    Faults ignored;
+    return take(make_train_layout(text, text.gpus.value_or(gpus), model), ignored);
 }
 
 }  // namespace
@@ -195,7 +198,7 @@ std::optional<TrainLayout> read_train_layout(DraftReader& reader,
     }
     auto layout = side.take(std::move(made));
     // The pipeline of a layout that is offered has to hold the virtual stages too.
-    auto next = layout ? layout : offered(reader.faults(), side.gpus(), *model);
+    auto next = layout ? layout : offered(reader.faults(), side.layout(), side.gpus(), *model);
     if (next) {
         add_virtual_stages(reader, *next);
     }
@@ -204,9 +207,21 @@ std::optional<TrainLayout> read_train_layout(DraftReader& reader,
 
 std::optional<GenerateLayout> read_generate_layout(DraftReader& reader,
                                                    const std::optional<Inventory>& model,
-                                                   const std::optional<GpuMemory>& memory) {
+                                                   const std::optional<GpuMemory>& memory,
+                                                   bool is_fp8,
+                                                   Dtype dtype) {
     SideReader side{reader, "generate"};
-    return model ? side.take(make_generate_layout(side.layout(), side.gpus(), *model, memory)) : std::nullopt;
+    if (!model) {
+        return std::nullopt;
+    }
+    const auto layout = side.take(make_generate_layout(side.layout(), side.gpus(), *model, memory));
+    auto cut = layout && is_fp8 ? check_fp8_blocks(*layout, *model, memory) : Faults{};
+    for (auto& fault : cut) {
+        if (!fault.nearest) {
+            fault.nearest = Suggestion{"generate.dtype", std::string{name_of(dtype)}, ""};
+        }
+    }
+    return cut.empty() ? layout : side.take(Result<GenerateLayout>{fail(std::move(cut))});
 }
 
 }  // namespace refit::io

@@ -16,8 +16,12 @@ namespace refit::io {
                                                            const std::optional<Inventory>& model,
                                                            const std::optional<GpuMemory>& memory);
 
+/// The same for generation. Where it is asked for `is_fp8`, it may cut through no FP8 block either; `dtype`
+/// is what to offer where every layout does.
 [[nodiscard]] std::optional<GenerateLayout> read_generate_layout(DraftReader& reader,
                                                                  const std::optional<Inventory>& model,
-                                                                 const std::optional<GpuMemory>& memory);
+                                                                 const std::optional<GpuMemory>& memory,
+                                                                 bool is_fp8,
+                                                                 Dtype dtype);
 
 }  // namespace refit::io

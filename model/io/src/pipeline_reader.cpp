@@ -47,7 +47,7 @@ std::optional<std::uint32_t> nearest_end(const LayoutText& layout,
     return nearest;
 }
 
-/// First and last stage from their own fields, unless the layout has them. Where a later layout made them
+/// First and last stage from their own fields, unless the layout has them. Where a later word made them
 /// impossible, they are left out; the split is always printed.
 void add_ends(DraftReader& reader, LayoutText& layout, std::uint32_t layers) {
     const auto* layout_field = reader.draft().find("train.layout");
@@ -59,7 +59,10 @@ void add_ends(DraftReader& reader, LayoutText& layout, std::uint32_t layers) {
         if (field == nullptr || (original.*(end.target)).has_value()) {
             continue;
         }
-        if (layout_field != nullptr && layout_field->precedence > field->precedence) {
+        const auto is_later = [&](const DraftField* other) {
+            return other != nullptr && other->precedence > field->precedence;
+        };
+        if (is_later(layout_field) || is_later(reader.draft().find("train.pipeline.layout"))) {
             older.push_back(end);
         }
         layout.*(end.target) = whole_number_in(field->text, layers);
@@ -216,9 +219,11 @@ void suggest_ends(const DraftReader& reader,
     if (std::ranges::none_of(faults, is_split)) {
         return;
     }
+    const auto* written = reader.draft().find("train.layout");
+    const auto own = written == nullptr ? LayoutText{} : parse_layout(written->text).value_or(LayoutText{});
     for (const auto& [name, end] : ends()) {
         const auto* field = reader.draft().find(name);
-        if (field == nullptr || field->precedence != Precedence::kFlag) {
+        if (field == nullptr || field->precedence != Precedence::kFlag || (own.*end).has_value()) {
             continue;
         }
         const auto fits = [&](const LayoutText& candidate) {

@@ -8,7 +8,6 @@
 #include "layouts_reader.hpp"
 #include "machines_reader.hpp"
 #include "refit/io/library.hpp"
-#include "refit/layout_check.hpp"
 #include "unmodelled.hpp"
 
 namespace refit::io {
@@ -43,11 +42,9 @@ public:
             return systems ? std::optional{memory_of((*systems).*side, dtype)} : std::nullopt;
         };
         const auto train = read_train_layout(sides_, model, room(&std::pair<System, System>::first));
-        const auto generate = read_generate_layout(sides_, model, room(&std::pair<System, System>::second));
-        if (generate && engine_.text_of("generate.dtype", "") == name_of(Dtype::kFp8)) {
-            auto cut = check_fp8_blocks(*generate, *model, room(&std::pair<System, System>::second));
-            sides_.faults().insert(sides_.faults().end(), cut.begin(), cut.end());
-        }
+        const bool is_fp8 = engine_.text_of("generate.dtype", "") == name_of(Dtype::kFp8);
+        const auto generate =
+            read_generate_layout(sides_, model, room(&std::pair<System, System>::second), is_fp8, dtype);
         const auto coverage = engine_.take(
             parse_coverage(engine_.text_of("engine.coverage", "nemo-rl-names")), "engine.coverage");
         const auto placement = systems
