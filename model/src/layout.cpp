@@ -227,7 +227,8 @@ std::string describe(const TrainLayout& layout) {
 }
 
 std::string describe(const GenerateLayout& layout) {
-    return joined({{"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}, {"dp", layout.dp}}, " x ", true);
+    const auto text = joined({{"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}, {"dp", layout.dp}}, " x ", true);
+    return layout.expert_placement == ExpertPlacement::kRoundRobin ? text + ", experts in turn" : text;
 }
 
 }  // namespace refit

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "refit/quantity.hpp"
+#include "refit/vocabulary.hpp"
 
 namespace refit {
 namespace {
@@ -237,7 +238,7 @@ std::pair<GenerateLayout, Faults> examine_generate(const LayoutText& text,
     }
     check_generate_experts(model, layout, checker);
     checker.divide_units(model, layout.tp, layout.ep > 1 ? 1 : layout.tp);
-    if ((model.vocabulary_rows + 63) / 64 * 64 % layout.tp != 0) {
+    if (padded_rows(model.vocabulary_rows, kGeneratorVocabularyMultiple) % layout.tp != 0) {
         checker.add(
             "tp", layout.tp, "width", "the vocabulary, padded to a multiple of 64, is not divisible by it");
     }

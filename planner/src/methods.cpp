@@ -86,6 +86,14 @@ Faults check_reshard(const Scenario& scenario, const Workload& workload) {
     auto faults = violations(scenario.rules, scenario.facts);
     suggest_layout(scenario, "train", faults);
     suggest_layout(scenario, "generate", faults);
+    if (scenario.generate.expert_placement == ExpertPlacement::kRoundRobin) {
+        faults.push_back({ErrorCode::kInfeasible,
+                          "expert-placement",
+                          "generate.expert_placement = round_robin: reshard takes a rank's experts for neighbours; NeMo RL does not "
+                          "check this, and would write wrong experts",
+                          "generate.expert_placement",
+                          Suggestion{"generate.expert_placement", "linear", ""}});
+    }
     if (select(workload, scenario.coverage, true).empty()) {
         faults.push_back({ErrorCode::kInfeasible,
                           "no-bulk-parameter",

@@ -36,11 +36,18 @@ struct TrainLayout {
     bool operator==(const TrainLayout&) const = default;
 };
 
+/// Which of the experts that are spread over several ranks a rank holds.
+enum class ExpertPlacement : std::uint8_t {
+    kLinear,      ///< Neighbours, the first ranks one more.
+    kRoundRobin,  ///< Every ep-th, in turn.
+};
+
 /// vLLM's parallel layout: `dp` engines of tp·pp ranks; tp fastest, then pp, then dp.
 /// `ep` 1: experts are cut by tp. Else each rank holds whole experts, spread over `ep` consecutive ranks.
 /// Invariant: tp·pp·dp == gpus.
 struct GenerateLayout {
     std::uint32_t tp = 1, pp = 1, dp = 1, ep = 1, gpus = 1;
+    ExpertPlacement expert_placement = ExpertPlacement::kLinear;
     bool operator==(const GenerateLayout&) const = default;
 };
 

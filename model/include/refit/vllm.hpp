@@ -15,7 +15,8 @@ namespace refit::vllm {
 
 /// Who of all generators holds what of one logical tensor that belongs to pipeline stage `stage` of each engine.
 /// Pre: `check_generate` finds no fault for the class and layout.
-/// Source: vLLM linear.py, vocab_parallel_embedding.py (padding to 64), fused_moe (linear expert placement).
+/// Source: vLLM linear.py, vocab_parallel_embedding.py (padding to 64), fused_moe/layer.py
+/// (expert placement).
 [[nodiscard]] Distribution distribution(const ParameterClass& parameter, const GenerateLayout& layout,
                                         std::uint32_t stage);
 

@@ -214,7 +214,13 @@ std::optional<GenerateLayout> read_generate_layout(DraftReader& reader,
     if (!model) {
         return std::nullopt;
     }
-    const auto layout = side.take(make_generate_layout(side.layout(), side.gpus(), *model, memory));
+    auto layout = side.take(make_generate_layout(side.layout(), side.gpus(), *model, memory));
+    const auto placement = reader.one_of(
+        "generate.expert_placement", "linear", {"linear", "round_robin"}, ErrorCode::kInvalidInput);
+    // vLLM places experts in turn only where they are spread and the router knows groups of them.
+    if (layout && placement == "round_robin" && layout->ep > 1 && model->expert_groups() > 1) {
+        layout->expert_placement = ExpertPlacement::kRoundRobin;
+    }
     auto cut = layout && is_fp8 ? check_fp8_blocks(*layout, *model, memory) : Faults{};
     for (auto& fault : cut) {
         if (!fault.nearest) {
