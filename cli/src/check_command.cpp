@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "refit/io/faults_json.hpp"
 #include "refit/methods.hpp"
+#include "rows_text.hpp"
 #include "session.hpp"
 
 namespace refit::cli {
@@ -31,10 +32,14 @@ std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vect
     return checks;
 }
 
-std::string check_json(const Faults& faults, const std::vector<MethodCheck>& checks, const std::string& name) {
+std::string check_json(const Faults& faults,
+                       const std::vector<MethodCheck>& checks,
+                       const std::string& name) {
     Json methods = Json::array();
     for (const auto& check : checks) {
-        methods.push_back({{"method", name_of(check.method)}, {"runs", check.refused.empty()}, {"refused", io::to_json(check.refused)}});
+        methods.push_back({{"method", name_of(check.method)},
+                           {"runs", check.refused.empty()},
+                           {"refused", io::to_json(check.refused)}});
     }
     return Json{{"schema", "refit.check"},
                 {"schema_version", "1.0"},
@@ -44,6 +49,20 @@ std::string check_json(const Faults& faults, const std::vector<MethodCheck>& che
                 {"methods", methods}}
                .dump(1) +
            "\n";
+}
+
+/// One line a fault; none where all of it can run.
+std::string check_rows(const Faults& faults, Format format) {
+    std::vector<Row> rows;
+    for (const auto& fault : faults) {
+        const auto& nearest = fault.nearest;
+        rows.push_back({fault.rule,
+                        fault.message,
+                        fault.where,
+                        nearest ? nearest->field : "",
+                        nearest ? nearest->value : ""});
+    }
+    return rows_text(format, {"rule", "message", "where", "nearest_field", "nearest_value"}, rows);
 }
 
 std::string names_of(const std::vector<MethodCheck>& checks) {
@@ -77,6 +96,9 @@ int run_check(const Options& options, const io::Library& library) {
         methods = {Method::kGatherBroadcast, Method::kHybrid};
     }
     const auto draft = take(collect_draft(options, library, faults), faults);
+    if (draft && draft->fields().empty() && faults.empty()) {
+        return usage_error(which_refit(options));
+    }
     const auto scenario = draft ? take(io::resolve(*draft, library), faults) : std::nullopt;
     std::vector<MethodCheck> checks;
     if (scenario && faults.empty()) {
@@ -84,7 +106,9 @@ int run_check(const Options& options, const io::Library& library) {
         faults = faults_of(checks);
     }
     std::string text;
-    if (options.format == Format::kJson) {
+    if (options.format == Format::kCsv || options.format == Format::kMarkdown) {
+        text = check_rows(faults, options.format);
+    } else if (options.format == Format::kJson) {
         text = check_json(faults, checks, scenario ? scenario->name : options.scenario);
     } else if (faults.empty()) {
         text = scenario->name + " can run: " + names_of(checks) + " (" + scenario->rules.name() + ")\n";

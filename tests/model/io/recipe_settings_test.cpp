@@ -8,6 +8,7 @@
 #include "drafts.hpp"
 #include "refit/io/recipe.hpp"
 #include "refit/rules.hpp"
+#include "recipes.hpp"
 #include "scratch.hpp"
 
 namespace refit::io {
@@ -17,6 +18,7 @@ using testing_io::count_rule;
 using testing_io::described;
 using testing_io::library;
 using testing_io::mentions;
+using testing_io::small;
 
 class RecipeSettings : public testing_io::Scratch {
 protected:
@@ -33,22 +35,6 @@ protected:
         return found == nullptr ? "-" : found->text;
     }
 };
-
-/// Qwen3-30B-A3B from one node to another, with lines of its own in each section.
-std::string small(const std::string& megatron = "",
-                  const std::string& generation = "",
-                  const std::string& vllm = "") {
-    return "cluster: {num_nodes: 2, gpus_per_node: 8}\n"
-           "policy:\n"
-           "  model_name: Qwen/Qwen3-30B-A3B\n"
-           "  megatron_cfg:\n"
-           "    enabled: true\n" +
-           (megatron.empty() ? "" : "    " + megatron + "\n") +
-           "  generation:\n"
-           "    colocated: {enabled: false, resources: {num_nodes: 1}}\n" +
-           (generation.empty() ? "" : "    " + generation + "\n") +
-           "    vllm_cfg:\n      tensor_parallel_size: 2\n" + (vllm.empty() ? "" : "      " + vllm + "\n");
-}
 
 TEST_F(RecipeSettings, TellTheRulesAllAtOnceWhatTheRecipeAsksFor) {
     const auto draft =
@@ -129,6 +115,11 @@ TEST_F(RecipeSettings, RefuseWeightsThatTrainersKeepInFp8) {
                              "fp8_cfg: {enabled: false, fp8_param: true, fp8_recipe: blockwise}"}) {
         EXPECT_TRUE(resolve(read(small(line)), library()).has_value()) << line;
     }
+}
+
+TEST_F(RecipeSettings, TellHowExpertsArePlaced) {
+    EXPECT_EQ(value(read(small("", "vllm_kwargs: {expert_placement_strategy: round_robin}")), "generate.expert_placement"),
+              "round_robin");
 }
 
 TEST_F(RecipeSettings, ReadMxfp8Generation) {

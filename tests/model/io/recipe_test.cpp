@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "drafts.hpp"
+#include "recipes.hpp"
 #include "scratch.hpp"
 
 namespace refit::io {
@@ -17,6 +18,7 @@ using testing_io::count_rule;
 using testing_io::described;
 using testing_io::library;
 using testing_io::mentions;
+using testing_io::small;
 
 class Recipe : public testing_io::Scratch {
 protected:
@@ -266,22 +268,6 @@ cluster: {num_nodes: 4, half: 2, gpus_per_node: 8}
     EXPECT_EQ(scenario.generate.tp, 8U);
     EXPECT_EQ(scenario.generate.gpus, 16U);
     EXPECT_EQ(scenario.dtype, Dtype::kFp16);
-}
-
-/// A small recipe on two nodes with lines of its own at the end of `policy`.
-std::string small(const std::string& megatron = "",
-                  const std::string& generation = "",
-                  const std::string& vllm = "") {
-    return "cluster: {num_nodes: 2, gpus_per_node: 8}\n"
-           "policy:\n"
-           "  model_name: Qwen/Qwen3-30B-A3B\n"
-           "  megatron_cfg:\n"
-           "    enabled: true\n" +
-           (megatron.empty() ? "" : "    " + megatron + "\n") +
-           "  generation:\n"
-           "    colocated: {enabled: false, resources: {num_nodes: 1}}\n" +
-           (generation.empty() ? "" : "    " + generation + "\n") +
-           "    vllm_cfg:\n      tensor_parallel_size: 2\n" + (vllm.empty() ? "" : "      " + vllm + "\n");
 }
 
 TEST_F(Recipe, RefusesReferencesThatItCannotFollow) {

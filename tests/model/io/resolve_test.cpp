@@ -456,6 +456,24 @@ TEST(Resolve, OffersGpusThatBothDenseAndExpertRanksDivide) {
     expect_mendable(draft);
 }
 
+TEST(ResolvePlacement, TakesExpertsInTurnWhereVllmDoes) {
+    const auto placement = [](const Fields& fields) { return resolved(deepseek(fields)).generate.expert_placement; };
+    const Fields in_turn{{"generate.expert_placement", "round_robin"}, {"generate.layout", "tp16.dp16.ep256"}};
+    EXPECT_EQ(placement(in_turn), ExpertPlacement::kRoundRobin);
+    EXPECT_EQ(placement({{"generate.layout", "tp16.dp16.ep256"}}), ExpertPlacement::kLinear);
+    // Without EP there is nothing to place.
+    EXPECT_EQ(placement({{"generate.expert_placement", "round_robin"}}), ExpertPlacement::kLinear);
+    // Qwen3's router knows no groups.
+    auto draft = deepseek({{"generate.expert_placement", "round_robin"},
+                           {"model", "qwen3-235b-a22b"},
+                           {"train.layout", "tp4.pp8:11:11.ep16"},
+                           {"generate.layout", "tp8.dp32.ep128"}});
+    EXPECT_EQ(resolved(draft).generate.expert_placement, ExpertPlacement::kLinear);
+    draft = deepseek({{"generate.expert_placement", "roundrobin"}});
+    EXPECT_EQ(faults_of(draft)[0].nearest.value().value, "round_robin");
+    expect_mendable(draft);
+}
+
 TEST(ResolveMemory, RefusesLayoutsThatHaveNoRoomForTheWeights) {
     const auto draft = deepseek({{"generate.layout", "tp4.dp64"}});
     const auto faults = faults_of(draft);
