@@ -8,8 +8,9 @@
 
 #include "commands.hpp"
 #include "refit/io/faults_json.hpp"
-#include "refit/m2n_calls.hpp"
+#include "refit/m2n_limits.hpp"
 #include "refit/methods.hpp"
+#include "rows_text.hpp"
 #include "session.hpp"
 
 namespace refit::cli {
@@ -19,32 +20,28 @@ using Json = nlohmann::json;
 
 /// What one method says of a scenario that is sound in itself.
 struct MethodCheck {
-    std::string method;
+    Method method;
     Faults refused;
 };
 
-/// NCCL M2N plans call by call rather than as one of the planner's methods, and has rules of its own.
-constexpr const char* kM2n = "m2n";
-
-std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vector<std::string>& methods) {
+std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vector<Method>& methods) {
     const auto workload = Workload::make(scenario);
     std::vector<MethodCheck> checks;
-    for (const auto& name : methods) {
-        if (name == kM2n) {
-            checks.push_back({name, m2n_scenario_faults(scenario, workload)});
-            continue;
-        }
-        const auto method = parse_method(name).value();
+    for (const auto method : methods) {
         auto plan = make_plan(method, scenario, workload);
-        checks.push_back({std::string{name_of(method)}, plan ? Faults{} : std::move(plan.error())});
+        checks.push_back({method, plan ? Faults{} : std::move(plan.error())});
     }
     return checks;
 }
 
-std::string check_json(const Faults& faults, const std::vector<MethodCheck>& checks, const std::string& name) {
+std::string check_json(const Faults& faults,
+                       const std::vector<MethodCheck>& checks,
+                       const std::string& name) {
     Json methods = Json::array();
     for (const auto& check : checks) {
-        methods.push_back({{"method", check.method}, {"runs", check.refused.empty()}, {"refused", io::to_json(check.refused)}});
+        methods.push_back({{"method", name_of(check.method)},
+                           {"runs", check.refused.empty()},
+                           {"refused", io::to_json(check.refused)}});
     }
     return Json{{"schema", "refit.check"},
                 {"schema_version", "1.0"},
@@ -56,17 +53,31 @@ std::string check_json(const Faults& faults, const std::vector<MethodCheck>& che
            "\n";
 }
 
+/// One line a fault; none where all of it can run.
+std::string check_rows(const Faults& faults, Format format) {
+    std::vector<Row> rows;
+    for (const auto& fault : faults) {
+        const auto& nearest = fault.nearest;
+        rows.push_back({fault.rule,
+                        fault.message,
+                        fault.where,
+                        nearest ? nearest->field : "",
+                        nearest ? nearest->value : ""});
+    }
+    return rows_text(format, {"rule", "message", "where", "nearest_field", "nearest_value"}, rows);
+}
+
 std::string names_of(const std::vector<MethodCheck>& checks) {
     std::string names;
     for (const auto& check : checks) {
-        names += (names.empty() ? "" : ", ") + check.method;
+        names += (names.empty() ? "" : ", ") + std::string{name_of(check.method)};
     }
     return names;
 }
 
 /// The rule sets that the methods keep.
 std::string rules_of(const std::vector<MethodCheck>& checks, const Scenario& scenario) {
-    const auto is_m2n = [](const MethodCheck& check) { return check.method == kM2n; };
+    const auto is_m2n = [](const MethodCheck& check) { return check.method == Method::kM2n; };
     const auto others = std::ranges::all_of(checks, is_m2n) ? std::string{} : scenario.rules.name();
     return std::ranges::none_of(checks, is_m2n) ? others : others + (others.empty() ? "" : ", ") + std::string{kM2nRules};
 }
@@ -84,16 +95,19 @@ Faults faults_of(const std::vector<MethodCheck>& checks) {
 
 int run_check(const Options& options, const io::Library& library) {
     Faults faults;
+    std::vector<Method> methods;
     for (const auto& name : options.methods) {
-        if (name != kM2n) {
-            static_cast<void>(take(parse_method(name), faults));
+        if (const auto method = take(parse_method(name), faults)) {
+            methods.push_back(*method);
         }
     }
-    auto methods = options.methods;
-    if (methods.empty()) {
-        methods = {std::string{name_of(Method::kGatherBroadcast)}, std::string{name_of(Method::kHybrid)}};
+    if (options.methods.empty()) {
+        methods = {Method::kGatherBroadcast, Method::kHybrid};
     }
     const auto draft = take(collect_draft(options, library, faults), faults);
+    if (draft && draft->fields().empty() && faults.empty()) {
+        return usage_error(which_refit(options));
+    }
     const auto scenario = draft ? take(io::resolve(*draft, library), faults) : std::nullopt;
     std::vector<MethodCheck> checks;
     if (scenario && faults.empty()) {
@@ -101,7 +115,9 @@ int run_check(const Options& options, const io::Library& library) {
         faults = faults_of(checks);
     }
     std::string text;
-    if (options.format == Format::kJson) {
+    if (options.format == Format::kCsv || options.format == Format::kMarkdown) {
+        text = check_rows(faults, options.format);
+    } else if (options.format == Format::kJson) {
         text = check_json(faults, checks, scenario ? scenario->name : options.scenario);
     } else if (faults.empty()) {
         text = scenario->name + " can run: " + names_of(checks) + " (" + rules_of(checks, *scenario) + ")\n";

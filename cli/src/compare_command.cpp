@@ -115,8 +115,7 @@ int run_comparison(const Options& options, const io::Library& library) {
         return write_output(config_text(*draft), options);
     }
     if (draft && draft->fields().empty() && faults.empty()) {
-        return usage_error("which refit? Name a scenario (for example deepseek-v3-h100), a scenario file, or a\n"
-                           "NeMo RL recipe; or give --model, --train, --generate, --train-gpus, --gen-gpus, --system.");
+        return usage_error(which_refit(options));
     }
     const bool can_cure = faults.empty();
     const auto scenario = draft ? take(io::resolve(*draft, library), faults) : std::nullopt;

@@ -66,7 +66,10 @@ std::string whole_cure(const Faults& faults, const Asked& asked) {
     auto fields = asked.fields;
     for (const auto& suggestion : suggestions) {
         mended.apply(suggestion);
-        std::erase_if(fields, [&](const auto& field) { return field.first == suggestion.field; });
+        const bool is_layout = suggestion.field == "train.layout";  // It holds the whole pipeline.
+        std::erase_if(fields, [&](const auto& field) {
+            return field.first == suggestion.field || (is_layout && field.first.starts_with("train.pipeline."));
+        });
         fields.emplace_back(suggestion.field, suggestion.value);
     }
     std::string command = asked.command;

@@ -89,6 +89,13 @@ std::string refusal_text(const Faults& faults, const Options& options, const io:
     return describe_faults(faults, {command_text(options), options.fields, draft, library}, has_color);
 }
 
+std::string which_refit(const Options& options) {
+    return "which refit? Name a scenario, a scenario file, or a NeMo RL recipe:\n  " + program_name() + " " +
+           name_of(options.command) +
+           " deepseek-v3-h100\n"
+           "or give --model, --train, --generate, --train-gpus, --gen-gpus and --system.";
+}
+
 int refuse(const Faults& faults, const Options& options, const io::ScenarioDraft* draft, const io::Library* library) {
     std::cerr << refusal_text(faults, options, draft, library, options.has_color && isatty(STDERR_FILENO) == 1);
     return exit_code_of(faults);

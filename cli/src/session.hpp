@@ -15,6 +15,9 @@ namespace refit::cli {
 /// Scenario file, environment and flags, in rising precedence. Appends what is wrong with the flags to `faults`.
 [[nodiscard]] Result<io::ScenarioDraft> collect_draft(const Options& options, const io::Library& library, Faults& faults);
 
+/// What to say where neither scenario nor flags tell which refit is meant, with a command to begin with.
+[[nodiscard]] std::string which_refit(const Options& options);
+
 /// Prints the faults to stderr and returns their exit code. With a draft, cures are given as commands.
 int refuse(const Faults& faults, const Options& options, const io::ScenarioDraft* draft = nullptr,
            const io::Library* library = nullptr);

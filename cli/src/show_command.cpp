@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +15,7 @@
 #include "refit/io/content_map_json.hpp"
 #include "refit/io/json_file.hpp"
 #include "refit/quantity.hpp"
+#include "rows_text.hpp"
 #include "session.hpp"
 
 namespace refit::cli {
@@ -20,7 +23,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string rendered(const Json& json) { return json.dump(1) + "\n"; }
+std::string rendered(const Json& json) {
+    return json.dump(1) + "\n";
+}
 
 /// Share of the bytes of text and vision that a coverage takes.
 double fraction(const Inventory& model, Coverage coverage) {
@@ -58,33 +63,56 @@ Json model_json(const Inventory& model) {
             {"bytes", payload.bytes.count()},
             {"native_bytes", payload.native_bytes.count()},
             {"bulk_fraction",
-             {{"nemo-rl-names", fraction(model, Coverage::kNemoRlNames)}, {"ffn", fraction(model, Coverage::kFfn)}}}};
+             {{"nemo-rl-names", fraction(model, Coverage::kNemoRlNames)},
+              {"ffn", fraction(model, Coverage::kFfn)}}}};
+}
+
+std::string shape_text(std::span<const std::uint64_t> shape) {
+    std::string text;
+    for (const auto extent : shape) {
+        text += (text.empty() ? "" : "x") + std::to_string(extent);
+    }
+    return text;
 }
 
 std::string model_text(const Inventory& model) {
     const auto part_line = [&](const char* name, ModelPart part) {
         const auto totals = model.totals(part);
         return totals.tensors == 0 ? std::string{}
-                                   : "  " + left(name, 10) + right(grouped(totals.parameters), 20) + " parameters" +
-                                         right(grouped(totals.tensors), 10) + " tensors  " + format_bytes(totals.bytes) + "\n";
+                                   : "  " + left(name, 10) + right(grouped(totals.parameters), 20) +
+                                         " parameters" + right(grouped(totals.tensors), 10) + " tensors  " +
+                                         format_bytes(totals.bytes) + "\n";
     };
     const auto payload = model.payload_totals();
     std::string text = model.title() + ", " + std::to_string(model.layers()) + " layers";
-    text += model.experts() > 0 ? ", " + std::to_string(model.experts()) + " experts in " + std::to_string(model.moe_layers()) + " of them\n" : "\n";
-    text += part_line("text", ModelPart::kText) + part_line("vision", ModelPart::kVision) + part_line("MTP", ModelPart::kMtp);
-    text += "  a refit moves text and vision: " + format_bytes(payload.bytes) + "; the public checkpoint stores them in " +
-            format_bytes(payload.native_bytes) + "\n";
-    text += "  bulk by NeMo RL's name rule " + percent(fraction(model, Coverage::kNemoRlNames)) + ", by meaning (ffn) " +
-            percent(fraction(model, Coverage::kFfn)) + " of the bytes\n\n";
+    text += model.experts() > 0 ? ", " + std::to_string(model.experts()) + " experts in " +
+                                      std::to_string(model.moe_layers()) + " of them\n"
+                                : "\n";
+    text += part_line("text", ModelPart::kText) + part_line("vision", ModelPart::kVision) +
+            part_line("MTP", ModelPart::kMtp);
+    text += "  a refit moves text and vision: " + format_bytes(payload.bytes) +
+            "; the public checkpoint stores them in " + format_bytes(payload.native_bytes) + "\n";
+    text += "  bulk by NeMo RL's name rule " + percent(fraction(model, Coverage::kNemoRlNames)) +
+            ", by meaning (ffn) " + percent(fraction(model, Coverage::kFfn)) + " of the bytes\n\n";
     text += "  " + left("class", 62) + right("shape", 18) + right("tensors", 10) + "  dtype\n";
     for (const auto& entry : model.classes()) {
-        std::string shape;
-        for (const auto extent : entry.shape) {
-            shape += (shape.empty() ? "" : "x") + std::to_string(extent);
-        }
-        text += "  " + left(entry.name, 62) + right(shape, 18) + right(grouped(entry.tensors()), 10) + "  " + std::string{name_of(entry.dtype)} + "\n";
+        text += "  " + left(entry.name, 62) + right(shape_text(entry.shape), 18) +
+                right(grouped(entry.tensors()), 10) + "  " + std::string{name_of(entry.dtype)} + "\n";
     }
     return text;
+}
+
+std::string model_rows(const Inventory& model, Format format) {
+    std::vector<Row> rows;
+    for (const auto& entry : model.classes()) {
+        rows.push_back({entry.name,
+                        shape_text(entry.shape),
+                        std::string{name_of(entry.dtype)},
+                        std::to_string(entry.tensors()),
+                        std::to_string(entry.parameters() * entry.tensors()),
+                        std::to_string(entry.bytes().count())});
+    }
+    return rows_text(format, {"class", "shape", "dtype", "tensors", "parameters", "bytes"}, rows);
 }
 
 Json side_json(const SideSummary& side) {
@@ -126,25 +154,59 @@ Json layout_json(const Scenario& scenario, const Workload& workload) {
 
 std::string side_text(const char* name, const SideSummary& side) {
     return "  " + left(name, 10) + "a rank " + format_bytes(side.least) +
-           (side.least == side.most ? "" : " to " + format_bytes(side.most)) + ", all " + format_bytes(side.all) + ", of it copies " +
-           format_bytes(side.replicated) + (side.padding.count() > 0 ? "; padding " + format_bytes(side.padding) : "") + "\n";
+           (side.least == side.most ? "" : " to " + format_bytes(side.most)) + ", all " +
+           format_bytes(side.all) + ", of it copies " + format_bytes(side.replicated) +
+           (side.padding.count() > 0 ? "; padding " + format_bytes(side.padding) : "") + "\n";
 }
 
 std::string layout_text(const Scenario& scenario, const Workload& workload) {
     const auto summary = summarise_layout(scenario, workload);
-    std::string text = scenario.name + ": " + describe(scenario.train) + ", " + describe_split(scenario.train.stage_layers) + " -> " + describe(scenario.generate) + "\n";
+    std::string text = scenario.name + ": " + describe(scenario.train) + ", " +
+                       describe_split(scenario.train.stage_layers) + " -> " + describe(scenario.generate) +
+                       "\n";
     text += side_text("train", summary.train) + side_text("generate", summary.generate);
-    text += summary.key_value_replicated.empty() ? "" : "  KV heads are shared by several generators of an engine\n";
-    text += summary.delivered_to_nobody.empty() ? "" : "  " + std::to_string(summary.delivered_to_nobody.size()) + " MTP classes are delivered to nobody\n";
+    text += summary.key_value_replicated.empty()
+                ? ""
+                : "  KV heads are shared by several generators of an engine\n";
+    text += summary.delivered_to_nobody.empty() ? ""
+                                                : "  " + std::to_string(summary.delivered_to_nobody.size()) +
+                                                      " MTP classes are delivered to nobody\n";
     text += "\n  " + left("class", 60) + right("trainers", 14) + right("generators", 14) + "\n";
     text += "  " + left("", 60) + right("shards x held", 14) + right("shards x held", 14) + "\n";
     for (const auto& entry : workload.classes()) {
         const auto cell = [](const Distribution& distribution) {
-            return std::to_string(distribution.shards().size()) + " x " + std::to_string(distribution.shards().front().members.size());
+            return std::to_string(distribution.shards().size()) + " x " +
+                   std::to_string(distribution.shards().front().members.size());
         };
-        text += "  " + left(entry.parameter.name, 60) + right(cell(entry.source), 14) + right(cell(entry.destinations.front()), 14) + "\n";
+        text += "  " + left(entry.parameter.name, 60) + right(cell(entry.source), 14) +
+                right(cell(entry.destinations.front()), 14) + "\n";
     }
     return text;
+}
+
+std::string layout_rows(const Workload& workload, Format format) {
+    std::vector<Row> rows;
+    for (const auto& entry : workload.classes()) {
+        Row row{entry.parameter.name,
+                shape_text(entry.parameter.shape),
+                std::string{name_of(entry.parameter.dtype)},
+                std::to_string(entry.parameter.bytes().count())};
+        for (const auto* side : {&entry.source, &entry.destinations.front()}) {
+            row.push_back(std::to_string(side->shards().size()));
+            row.push_back(std::to_string(side->shards().front().members.size()));
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows_text(format,
+                     {"class",
+                      "shape",
+                      "dtype",
+                      "bytes",
+                      "train_shards",
+                      "train_replicas",
+                      "generate_shards",
+                      "generate_replicas"},
+                     rows);
 }
 
 Json box_json(const Box& box) {
@@ -188,15 +250,57 @@ Json rank_json(const RankHoldings& rank) {
 }
 
 std::string rank_text(const RankHoldings& rank) {
-    std::string text = "rank " + std::to_string(rank.rank.index()) + ": " + (rank.is_trainer ? "trainer" : "generator") + ", stage " +
-                       std::to_string(rank.stage) + ", " + format_bytes(rank.bytes()) + "\n\n";
-    text += "  " + left("class", 58) + right("layers", 7) + right("held by", 9) + right("bytes", 10) + "  elements of one layer\n";
+    std::string text = "rank " + std::to_string(rank.rank.index()) + ": " +
+                       (rank.is_trainer ? "trainer" : "generator") + ", stage " + std::to_string(rank.stage) +
+                       ", " + format_bytes(rank.bytes()) + "\n\n";
+    text += "  " + left("class", 58) + right("layers", 7) + right("held by", 9) + right("bytes", 10) +
+            "  elements of one layer\n";
     for (const auto& holding : rank.holdings) {
-        const auto more = holding.boxes.size() > 1 ? " and " + std::to_string(holding.boxes.size() - 1) + " more" : "";
-        text += "  " + left(holding.name, 58) + right(std::to_string(holding.layers), 7) + right(std::to_string(holding.replicas), 9) +
-                right(format_bytes(holding.bytes), 10) + "  " + (holding.boxes.empty() ? "padding" : box_text(holding.boxes.front())) + more + "\n";
+        const auto more =
+            holding.boxes.size() > 1 ? " and " + std::to_string(holding.boxes.size() - 1) + " more" : "";
+        text += "  " + left(holding.name, 58) + right(std::to_string(holding.layers), 7) +
+                right(std::to_string(holding.replicas), 9) + right(format_bytes(holding.bytes), 10) + "  " +
+                (holding.boxes.empty() ? "padding" : box_text(holding.boxes.front())) + more + "\n";
     }
     return text;
+}
+
+/// One line a box, so that a rank's whole content stands in the rows; padding alone has no box.
+std::string rank_rows(const RankHoldings& rank, Format format) {
+    std::vector<Row> rows;
+    for (const auto& holding : rank.holdings) {
+        const auto add = [&](const std::string& box) {
+            rows.push_back({holding.name,
+                            box,
+                            std::to_string(holding.layers),
+                            std::to_string(holding.replicas),
+                            std::to_string(holding.bytes.count()),
+                            std::to_string(holding.padding.count())});
+        };
+        for (const auto& box : holding.boxes) {
+            add(box_text(box));
+        }
+        if (holding.boxes.empty()) {
+            add("");
+        }
+    }
+    return rows_text(
+        format, {"class", "box", "layers", "replicas", "class_bytes", "class_padding_bytes"}, rows);
+}
+
+/// What the format asks for: rows, JSON, or the text for people.
+template <class Rows, class AsJson, class AsText>
+std::string in_format(Format format, const Rows& rows, const AsJson& json, const AsText& text) {
+    switch (format) {
+        case Format::kCsv:
+        case Format::kMarkdown:
+            return rows(format);
+        case Format::kJson:
+            return rendered(json());
+        case Format::kTable:
+            break;
+    }
+    return text();
 }
 
 int show_model(const Options& options, const io::Library& library) {
@@ -204,10 +308,18 @@ int show_model(const Options& options, const io::Library& library) {
     if (!model) {
         return refuse(model.error(), options);
     }
-    return write_output(options.format == Format::kJson ? rendered(model_json(*model)) : model_text(*model), options);
+    return write_output(in_format(
+                            options.format,
+                            [&](Format format) { return model_rows(*model, format); },
+                            [&] { return model_json(*model); },
+                            [&] { return model_text(*model); }),
+                        options);
 }
 
 int show_maps(const Options& options) {
+    if (options.format == Format::kCsv || options.format == Format::kMarkdown) {
+        return usage_error("show maps answers with JSON records; give -o json, or no -o");
+    }
     const auto records = io::read_json(options.scenario);
     if (!records) {
         return refuse(records.error(), options);
@@ -227,16 +339,26 @@ int show_scenario(const Options& options, const io::Library& library) {
         return refuse(faults, options, draft ? &*draft : nullptr, &library);
     }
     const auto workload = Workload::make(*scenario);
-    const bool is_json = options.format == Format::kJson;
     if (options.what == "layout") {
-        return write_output(is_json ? rendered(layout_json(*scenario, workload)) : layout_text(*scenario, workload), options);
+        return write_output(in_format(
+                                options.format,
+                                [&](Format format) { return layout_rows(workload, format); },
+                                [&] { return layout_json(*scenario, workload); },
+                                [&] { return layout_text(*scenario, workload); }),
+                            options);
     }
     if (!options.rank || *options.rank >= scenario->cluster.gpus()) {
-        return usage_error("show rank needs a rank from 0 to " + std::to_string(scenario->cluster.gpus() - 1) + ": trainers 0 to " +
+        return usage_error("show rank needs a rank from 0 to " +
+                           std::to_string(scenario->cluster.gpus() - 1) + ": trainers 0 to " +
                            std::to_string(scenario->train.gpus - 1) + ", then generators");
     }
     const auto holdings = holdings_of(*scenario, workload, RankId{*options.rank});
-    return write_output(is_json ? rendered(rank_json(holdings)) : rank_text(holdings), options);
+    return write_output(in_format(
+                            options.format,
+                            [&](Format format) { return rank_rows(holdings, format); },
+                            [&] { return rank_json(holdings); },
+                            [&] { return rank_text(holdings); }),
+                        options);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "refit/box.hpp"
 #include "refit/parameter.hpp"
+#include "refit/vocabulary.hpp"
 
 namespace refit {
 
@@ -19,21 +20,26 @@ namespace refit {
 }
 
 /// Part `index` of `ways` equal parts of [0, extent). Pre: ways divides extent.
-[[nodiscard]] constexpr Interval equal_part(std::uint64_t extent, std::uint64_t ways, std::uint64_t index) noexcept {
+[[nodiscard]] constexpr Interval equal_part(std::uint64_t extent,
+                                            std::uint64_t ways,
+                                            std::uint64_t index) noexcept {
     return {extent / ways * index, extent / ways * (index + 1)};
 }
 
 /// Part `index` where rows are padded to a multiple of `multiple` before they are cut; padding is left out.
-[[nodiscard]] constexpr Interval padded_part(std::uint64_t extent, std::uint64_t multiple, std::uint64_t ways,
+[[nodiscard]] constexpr Interval padded_part(std::uint64_t extent,
+                                             std::uint64_t multiple,
+                                             std::uint64_t ways,
                                              std::uint64_t index) noexcept {
-    const auto padded = (extent + multiple - 1) / multiple * multiple;
-    const auto part = equal_part(padded, ways, index);
+    const auto part = equal_part(padded_rows(extent, multiple), ways, index);
     return {part.begin < extent ? part.begin : extent, part.end < extent ? part.end : extent};
 }
 
 /// The part of each segment of `axis` that falls to `index` of `ways`: one box a segment.
-[[nodiscard]] inline std::vector<Box> segment_parts(const Box& whole, std::size_t axis,
-                                                    const std::vector<std::uint64_t>& segments, std::uint64_t ways,
+[[nodiscard]] inline std::vector<Box> segment_parts(const Box& whole,
+                                                    std::size_t axis,
+                                                    const std::vector<std::uint64_t>& segments,
+                                                    std::uint64_t ways,
                                                     std::uint64_t index) {
     std::vector<Box> boxes;
     std::uint64_t offset = 0;
@@ -43,6 +49,36 @@ namespace refit {
         offset += length;
     }
     return boxes;
+}
+
+/// One of the ranks between which a tensor is cut.
+struct Cut {
+    std::uint32_t ways;
+    std::uint32_t coordinate;
+};
+
+/// The rows of a vocabulary that are padded to a multiple of `multiple`, without the padding: perhaps none.
+[[nodiscard]] inline std::vector<Box> vocabulary_part(
+    const ParameterClass& parameter, const Box& whole, std::size_t axis, std::uint64_t multiple, Cut cut) {
+    const auto part = padded_part(parameter.shape[0], multiple, cut.ways, cut.coordinate);
+    return part.length() == 0 ? std::vector<Box>{} : std::vector{whole.with(axis, part)};
+}
+
+/// The part of a replicated, column- or row-parallel tensor, the same in training and generation; `first` is
+/// the axis of the tensor's own dim 0.
+[[nodiscard]] inline std::vector<Box> linear_part(const ParameterClass& parameter,
+                                                  const Box& whole,
+                                                  std::size_t first,
+                                                  Cut cut) {
+    if (parameter.sharding == Sharding::kRow) {
+        return {whole.with(first + 1, equal_part(parameter.shape[1], cut.ways, cut.coordinate))};
+    }
+    if (parameter.sharding != Sharding::kColumn) {
+        return {whole};
+    }
+    return parameter.segments.empty()
+               ? std::vector{whole.with(first, equal_part(parameter.shape[0], cut.ways, cut.coordinate))}
+               : segment_parts(whole, first, parameter.segments, cut.ways, cut.coordinate);
 }
 
 }  // namespace refit

@@ -32,6 +32,7 @@ Result<Inventory> Inventory::make(std::string id, const Facts& facts) {
     }
     auto parameters = family->parameters(facts, faults);
     const auto title = facts.text_or("_title", id, faults);
+    const auto expert_groups = facts.natural_or("n_group", 1, faults);
     if (!faults.empty()) {
         return fail(std::move(faults));
     }
@@ -43,7 +44,9 @@ Result<Inventory> Inventory::make(std::string id, const Facts& facts) {
     } catch (const std::overflow_error&) {
         return fail(ErrorCode::kInvalidInput, "overflow", "the sizes multiply out to 2^64 bytes or more", facts.origin());
     }
-    return Inventory{std::move(id), title, parameters.layers, std::move(parameters.classes)};
+    Inventory inventory{std::move(id), title, parameters.layers, std::move(parameters.classes)};
+    inventory.expert_groups_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(expert_groups, 1));
+    return inventory;
 }
 
 std::uint32_t Inventory::experts() const noexcept {

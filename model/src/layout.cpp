@@ -94,6 +94,21 @@ std::string joined(std::initializer_list<std::pair<std::string_view, std::uint32
     return text.empty() ? (upper ? "TP1" : "tp1") : text;
 }
 
+/// ":3:2" where the layers of the ends tell those of all stages, and the usual split does not.
+std::string ends_of(const TrainLayout& layout) {
+    const auto& stages = layout.stage_layers;
+    LayoutText plain;
+    plain.pp = layout.pp;
+    const auto total = std::accumulate(stages.begin(), stages.end(), 0U);
+    if (stages.empty() || split_layers(total, plain) == stages) {
+        return {};
+    }
+    plain.first_stage_layers = stages.front();
+    plain.last_stage_layers = stages.back();
+    const bool is_told = stages.front() > 0 && stages.back() > 0 && split_layers(total, plain) == stages;
+    return is_told ? ":" + std::to_string(stages.front()) + ":" + std::to_string(stages.back()) : "";
+}
+
 }  // namespace
 
 Result<LayoutText> parse_layout(std::string_view text) {
@@ -158,6 +173,12 @@ Result<std::vector<std::uint32_t>> split_layers(std::uint32_t layers, const Layo
 
 std::vector<std::uint32_t> stage_of_layers(const TrainLayout& layout) {
     std::vector<std::uint32_t> stages;
+    for (std::uint32_t chunk = 0; chunk < layout.chunk_layers.size(); ++chunk) {
+        stages.insert(stages.end(), layout.chunk_layers[chunk], chunk % layout.pp);
+    }
+    if (!stages.empty()) {
+        return stages;
+    }
     for (std::uint32_t chunk = 0; chunk < layout.virtual_stages; ++chunk) {
         for (std::uint32_t stage = 0; stage < layout.stage_layers.size(); ++stage) {
             stages.insert(stages.end(), layout.stage_layers[stage] / layout.virtual_stages, stage);
@@ -188,14 +209,7 @@ std::string to_text(const TrainLayout& layout) {
     auto text = joined({{"tp", layout.tp}, {"cp", layout.cp}}, ".", false);
     text = layout.tp * layout.cp == 1 ? "" : text;
     if (layout.pp > 1) {
-        text += (text.empty() ? "pp" : ".pp") + std::to_string(layout.pp);
-        LayoutText plain;
-        plain.pp = layout.pp;
-        const auto total = std::accumulate(layout.stage_layers.begin(), layout.stage_layers.end(), 0U);
-        const auto usual = split_layers(total, plain);
-        if (!layout.stage_layers.empty() && (!usual || *usual != layout.stage_layers)) {
-            text += ":" + std::to_string(layout.stage_layers.front()) + ":" + std::to_string(layout.stage_layers.back());
-        }
+        text += (text.empty() ? "pp" : ".pp") + std::to_string(layout.pp) + ends_of(layout);
     }
     const auto rest = joined({{"ep", layout.ep}, {"etp", layout.etp}}, ".", false);
     if (layout.ep * layout.etp > 1) {
@@ -213,7 +227,8 @@ std::string describe(const TrainLayout& layout) {
 }
 
 std::string describe(const GenerateLayout& layout) {
-    return joined({{"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}, {"dp", layout.dp}}, " x ", true);
+    const auto text = joined({{"tp", layout.tp}, {"pp", layout.pp}, {"ep", layout.ep}, {"dp", layout.dp}}, " x ", true);
+    return layout.expert_placement == ExpertPlacement::kRoundRobin ? text + ", experts in turn" : text;
 }
 
 }  // namespace refit

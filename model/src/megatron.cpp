@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "cuts.hpp"
+#include "refit/vocabulary.hpp"
 
 namespace refit::megatron {
 namespace {
-
-constexpr std::uint64_t kVocabularyMultiple = 128;
 
 /// Rows of a projection that stand together in the fused weight of its KV group.
 struct Band {
@@ -82,25 +81,15 @@ std::vector<Box> fused_attention_part(const ParameterClass& parameter, const Box
 std::vector<Box> boxes_of(const ParameterClass& parameter, const Box& whole, std::size_t first, std::uint32_t tp,
                           std::uint32_t coordinate) {
     switch (parameter.sharding) {
-        case Sharding::kReplicated:
-            break;
-        case Sharding::kVocabulary: {
-            const auto part = padded_part(parameter.shape[0], kVocabularyMultiple * tp, tp, coordinate);
-            return part.length() == 0 ? std::vector<Box>{} : std::vector{whole.with(first, part)};
-        }
-        case Sharding::kColumn:
-            if (!parameter.segments.empty()) {
-                return segment_parts(whole, first, parameter.segments, tp, coordinate);
-            }
-            return {whole.with(first, equal_part(parameter.shape[0], tp, coordinate))};
-        case Sharding::kRow:
-            return {whole.with(first + 1, equal_part(parameter.shape[1], tp, coordinate))};
+        case Sharding::kVocabulary:
+            return vocabulary_part(parameter, whole, first, trainer_vocabulary_multiple(parameter.shape[0], tp), {tp, coordinate});
         case Sharding::kQuery:
         case Sharding::kKey:
         case Sharding::kValue:
             return fused_attention_part(parameter, whole, tp, coordinate);
+        default:
+            return linear_part(parameter, whole, first, {tp, coordinate});
     }
-    return {whole};
 }
 
 Distribution dense(const ParameterClass& parameter, const TrainLayout& layout) {
@@ -146,9 +135,8 @@ Distribution distribution(const ParameterClass& parameter, const TrainLayout& la
 std::uint64_t stored_elements(const ParameterClass& parameter, const TrainLayout& layout, std::uint32_t coordinate) {
     const auto tp = parameter.is_expert() ? layout.etp : layout.tp;
     if (parameter.sharding == Sharding::kVocabulary) {
-        const auto multiple = kVocabularyMultiple * tp;
-        const auto rows = (parameter.shape[0] + multiple - 1) / multiple * kVocabularyMultiple;
-        return rows * (parameter.elements() / parameter.shape[0]);
+        const auto rows = padded_rows(parameter.shape[0], trainer_vocabulary_multiple(parameter.shape[0], tp));
+        return rows / tp * (parameter.elements() / parameter.shape[0]);
     }
     std::uint64_t elements = 0;
     for (const auto& box : boxes_of(parameter, Box::whole(parameter.shape), 0, tp, coordinate)) {

@@ -5,35 +5,27 @@
 #include <utility>
 
 #include "cuts.hpp"
+#include "refit/vocabulary.hpp"
 
 namespace refit::vllm {
 namespace {
 
-constexpr std::uint64_t kVocabularyMultiple = 64;
-
 /// Boxes of tensor-parallel rank `coordinate`; `first` is the axis of the tensor's own dim 0.
-std::vector<Box> boxes_of(const ParameterClass& parameter, const Box& whole, std::size_t first, std::uint32_t tp,
+std::vector<Box> boxes_of(const ParameterClass& parameter,
+                          const Box& whole,
+                          std::size_t first,
+                          std::uint32_t tp,
                           std::uint32_t coordinate) {
     switch (parameter.sharding) {
-        case Sharding::kReplicated:
-            break;
-        case Sharding::kVocabulary: {
-            const auto part = padded_part(parameter.shape[0], kVocabularyMultiple, tp, coordinate);
-            return part.length() == 0 ? std::vector<Box>{} : std::vector{whole.with(first, part)};
-        }
-        case Sharding::kColumn:
-            if (!parameter.segments.empty()) {
-                return segment_parts(whole, first, parameter.segments, tp, coordinate);
-            }
-            [[fallthrough]];
+        case Sharding::kVocabulary:
+            return vocabulary_part(parameter, whole, first, kGeneratorVocabularyMultiple, {tp, coordinate});
         case Sharding::kQuery:
         case Sharding::kKey:
         case Sharding::kValue:
             return {whole.with(first, equal_part(parameter.shape[0], tp, coordinate))};
-        case Sharding::kRow:
-            return {whole.with(first + 1, equal_part(parameter.shape[1], tp, coordinate))};
+        default:
+            return linear_part(parameter, whole, first, {tp, coordinate});
     }
-    return {whole};
 }
 
 /// Parts into which tp cuts the tensor: all of tp, or the KV heads where there are fewer.
@@ -49,7 +41,8 @@ std::uint32_t ways_of(const ParameterClass& parameter, std::uint32_t tp) {
     }
 }
 
-/// Calls `visit(rank, tensor-parallel coordinate)` for the ranks of `stage` in every engine, in ascending order.
+/// Calls `visit(rank, tensor-parallel coordinate)` for the ranks of `stage` in every engine, in ascending
+/// order.
 template <class Visit>
 void for_each_rank(const GenerateLayout& layout, std::uint32_t stage, Visit&& visit) {
     for (std::uint32_t dp = 0; dp < layout.dp; ++dp) {
@@ -78,16 +71,35 @@ Distribution cut_by_tp(const ParameterClass& parameter, const GenerateLayout& la
     return {shape, std::move(shards)};
 }
 
-/// vLLM's linear placement: the first `experts % ep` ranks hold one expert more.
-Distribution whole_experts(const ParameterClass& parameter, const GenerateLayout& layout, std::uint32_t stage) {
-    const auto shape = logical_shape(parameter);
-    const auto whole = Box::whole(shape);
+/// The experts of expert rank `ep`, as intervals. Linear: the first `experts % ep` ranks hold one more.
+std::vector<Interval> experts_of(const ParameterClass& parameter,
+                                 const GenerateLayout& layout,
+                                 std::uint64_t ep) {
+    if (layout.expert_placement == ExpertPlacement::kRoundRobin) {
+        std::vector<Interval> turns;
+        for (auto expert = ep; expert < parameter.experts; expert += layout.ep) {
+            turns.push_back({expert, expert + 1});
+        }
+        return turns;
+    }
     const std::uint64_t base = parameter.experts / layout.ep;
     const std::uint64_t extra = parameter.experts % layout.ep;
+    const auto begin = ep * base + std::min(ep, extra);
+    return {{begin, begin + base + (ep < extra ? 1 : 0)}};
+}
+
+Distribution whole_experts(const ParameterClass& parameter,
+                           const GenerateLayout& layout,
+                           std::uint32_t stage) {
+    const auto shape = logical_shape(parameter);
+    const auto whole = Box::whole(shape);
     std::vector<Shard> shards;
     for (std::uint64_t ep = 0; ep < layout.ep; ++ep) {
-        const auto begin = ep * base + std::min(ep, extra);
-        shards.push_back({{whole.with(0, {begin, begin + base + (ep < extra ? 1 : 0)})}, {}});
+        Shard shard;
+        for (const auto& experts : experts_of(parameter, layout, ep)) {
+            shard.boxes.push_back(whole.with(0, experts));
+        }
+        shards.push_back(std::move(shard));
     }
     for_each_rank(layout, stage, [&](std::uint32_t rank, std::uint32_t tp) {
         shards[layout.pp == 1 ? rank % layout.ep : tp].members.push_back(rank);
@@ -111,9 +123,22 @@ std::uint32_t stage_of_layer(std::uint32_t layer, std::uint32_t layers, const Ge
     return layout.pp - 1;
 }
 
-Distribution distribution(const ParameterClass& parameter, const GenerateLayout& layout, std::uint32_t stage) {
+Distribution distribution(const ParameterClass& parameter,
+                          const GenerateLayout& layout,
+                          std::uint32_t stage) {
     const bool has_whole_experts = parameter.is_expert() && layout.ep > 1;
     return has_whole_experts ? whole_experts(parameter, layout, stage) : cut_by_tp(parameter, layout, stage);
+}
+
+std::uint64_t most_stored_elements(const ParameterClass& parameter, const GenerateLayout& layout) {
+    if (parameter.sharding == Sharding::kVocabulary) {
+        return padded_rows(parameter.shape[0], kGeneratorVocabularyMultiple) / layout.tp *
+               (parameter.elements() / parameter.shape[0]);
+    }
+    if (parameter.is_expert() && layout.ep > 1) {
+        return (parameter.experts + layout.ep - 1) / layout.ep * parameter.elements();
+    }
+    return parameter.tensors_per_layer() * parameter.elements() / ways_of(parameter, layout.tp);
 }
 
 }  // namespace refit::vllm

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "refit/vocabulary.hpp"
+
 namespace refit {
 namespace {
-
-constexpr std::uint64_t kTrainVocabularyMultiple = 128;
-constexpr std::uint64_t kGenerateVocabularyMultiple = 64;
 
 const Shard* shard_of(const Distribution& distribution, std::uint32_t member) {
     for (const auto& shard : distribution.shards()) {
@@ -24,9 +23,9 @@ std::uint64_t stored_rows(const ParameterClass& parameter, const Scenario& scena
     if (parameter.sharding != Sharding::kVocabulary) {
         return 0;
     }
-    const std::uint64_t tp = is_trainer ? scenario.train.tp : scenario.generate.tp;
-    const auto multiple = is_trainer ? kTrainVocabularyMultiple * tp : kGenerateVocabularyMultiple;
-    return (parameter.shape[0] + multiple - 1) / multiple * multiple / tp;
+    const auto rows = parameter.shape[0];
+    const auto tp = is_trainer ? scenario.train.tp : scenario.generate.tp;
+    return padded_rows(rows, is_trainer ? trainer_vocabulary_multiple(rows, tp) : kGeneratorVocabularyMultiple) / tp;
 }
 
 Bytes padding_of(const WorkloadClass& entry, const Scenario& scenario, bool is_trainer, std::uint64_t held) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/methods.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -29,29 +30,71 @@ ClassIndices select(const Workload& workload, Coverage coverage, bool wanted) {
     return indices;
 }
 
-/// The nearest layout that keeps a rule: rules speak of single axes, but only whole layouts can be offered.
-std::optional<Suggestion> nearest_layout(const Scenario& scenario, const Suggestion& rule) {
-    if (rule.field == "train.etp") {
-        auto layout = scenario.train;
-        layout.etp = 1;
-        return Suggestion{"train.layout", to_text(layout), ""};
+/// The nearest layout that keeps the rules: they speak of single axes, but only whole layouts can be offered.
+std::optional<FoundLayout> nearest_layout(const Scenario& scenario, const std::string& side) {
+    if (side == "train") {
+        const auto text = parse_layout(to_text(scenario.train)).value();
+        return nearest_train_layout(
+            text, scenario.train.gpus, scenario.model, memory_of(scenario.cluster.train_system(), scenario.dtype));
     }
-    LayoutText text;
-    text.tp = scenario.generate.tp;
-    text.pp = rule.field == "generate.pp" ? 1 : scenario.generate.pp;
-    text.ep = rule.field == "generate.ep" ? static_cast<std::uint32_t>(std::stoul(rule.value)) : scenario.generate.ep;
-    const auto layout = make_generate_layout(text, scenario.generate.gpus, scenario.model);
-    return layout ? Suggestion{"generate.layout", to_text(*layout), ""} : layout.error().front().nearest;
+    const auto keeps_rules = [&](const GenerateLayout& layout) {
+        auto facts = scenario.facts;
+        facts.insert_or_assign("generate.tp", std::to_string(layout.tp));
+        facts.insert_or_assign("generate.pp", std::to_string(layout.pp));
+        facts.insert_or_assign("generate.ep", std::to_string(layout.ep));
+        const auto left = violations(scenario.rules, facts);
+        return std::ranges::none_of(left, [](const Fault& fault) { return fault.where == "generate.pp" || fault.where == "generate.ep"; });
+    };
+    const auto text = parse_layout(to_text(scenario.generate)).value();
+    return nearest_generate_layout(text,
+                                   scenario.generate.gpus,
+                                   scenario.model,
+                                   memory_of(scenario.cluster.generate_system(), scenario.dtype),
+                                   keeps_rules);
+}
+
+/// Offers a layout for the faults of a side's axes. Its GPUs stand behind it where the scenario has them there; else
+/// more of them are a fault of their own.
+void suggest_layout(const Scenario& scenario, const std::string& side, Faults& faults) {
+    const auto is_axis = [&](const Fault& fault) {
+        return fault.where == side + ".etp" || fault.where == side + ".pp" || fault.where == side + ".ep";
+    };
+    if (std::ranges::none_of(faults, is_axis)) {
+        return;
+    }
+    const auto found = nearest_layout(scenario, side);
+    const auto written = scenario.facts.find(side + ".layout");
+    const bool has_count = written != scenario.facts.end() && written->second.find('@') != std::string::npos;
+    for (auto& fault : faults) {
+        if (is_axis(fault)) {
+            fault.nearest = found ? std::optional{Suggestion{side + ".layout", found->layout, ""}} : std::nullopt;
+            if (found && has_count) {
+                fault.nearest->value += "@" + std::to_string(found->gpus);
+            }
+        }
+    }
+    const auto gpus = side == "train" ? scenario.train.gpus : scenario.generate.gpus;
+    if (found && found->gpus != gpus && !has_count) {
+        faults.push_back({ErrorCode::kInfeasible,
+                          "gpu-memory",
+                          side + ".gpus = " + std::to_string(gpus) + ": no layout on so few keeps the rules and has room for the weights",
+                          side + ".gpus",
+                          Suggestion{side + ".gpus", std::to_string(found->gpus), ""}});
+    }
 }
 
 /// What the engine's reshard path does not take.
 Faults check_reshard(const Scenario& scenario, const Workload& workload) {
     auto faults = violations(scenario.rules, scenario.facts);
-    for (auto& fault : faults) {
-        const bool is_axis = fault.where == "train.etp" || fault.where == "generate.ep" || fault.where == "generate.pp";
-        if (is_axis && fault.nearest) {
-            fault.nearest = nearest_layout(scenario, *fault.nearest);
-        }
+    suggest_layout(scenario, "train", faults);
+    suggest_layout(scenario, "generate", faults);
+    if (scenario.generate.expert_placement == ExpertPlacement::kRoundRobin) {
+        faults.push_back({ErrorCode::kInfeasible,
+                          "expert-placement",
+                          "generate.expert_placement = round_robin: reshard takes a rank's experts for neighbours; NeMo RL does not "
+                          "check this, and would write wrong experts",
+                          "generate.expert_placement",
+                          Suggestion{"generate.expert_placement", "linear", ""}});
     }
     if (select(workload, scenario.coverage, true).empty()) {
         faults.push_back({ErrorCode::kInfeasible,

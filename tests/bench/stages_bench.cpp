@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
 #include "medians.hpp"
 #include "refit/bound.hpp"
@@ -74,7 +75,33 @@ void add_method(Method method, const Case& entry, const Material& material) {
         });
 }
 
+/// Inventory and both distributions, from the facts of the model's file to who holds what on either side, as
+/// one step with what it may take.
+void add_who_holds_what(const Case& entry, const Material& material) {
+    constexpr double kTargetSeconds = 0.2;
+    constexpr double kTargetMegabytes = 200.0;
+    const auto work = [&material](benchmark::State& state) {
+        for (auto _ : state) {
+            auto scenario = material.scenario;
+            scenario.model = value_of(Inventory::make(scenario.model.id(), material.facts));
+            benchmark::DoNotOptimize(Workload::make(scenario));
+        }
+        rusage usage{};
+        ::getrusage(RUSAGE_SELF, &usage);
+        state.counters["peak_MB"] =
+            static_cast<double>(usage.ru_maxrss) * 1024.0 / 1e6;  // ru_maxrss is in KiB
+        state.counters["target_s"] = kTargetSeconds;
+        state.counters["target_MB"] = kTargetMegabytes;
+    };
+    benchmark::RegisterBenchmark(("who_holds_what/" + entry.name).c_str(), work)
+        ->Unit(benchmark::kMillisecond)
+        ->MinTime(kMinSeconds)
+        ->Repetitions(kRepetitions);
+}
+
 void add_case(const Case& entry, const Material& material) {
+    add_who_holds_what(entry, material);
+
     add("Inventory::make", entry, [&material] {
         benchmark::DoNotOptimize(Inventory::make("model", material.facts));
     });

@@ -17,16 +17,20 @@ TEST(Check, OfAPublishedScenarioNamesMethodsAndRules) {
 }
 
 TEST(Check, TellsRefusalsOfTheRulesWithACure) {
-    const auto outcome = run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.pp2"});
+    const auto outcome = run_refit({"check", "deepseek-v3-h100", "--generate", "tp32.pp2"});
     EXPECT_EQ(outcome.code, 4);
     EXPECT_NE(outcome.out.find("[nemo-rl@2026-11 rule 19]"), std::string::npos) << outcome.out;
-    EXPECT_NE(outcome.out.find("try    --generate tp16.dp16"), std::string::npos) << outcome.out;
-    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.dp16"}).code, 0);
-    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp16.pp2", "--method", "gather-broadcast"}).code, 0);
+    EXPECT_NE(outcome.out.find("try    --generate tp32.dp8"), std::string::npos) << outcome.out;
+    EXPECT_EQ(run_refit({"check", "deepseek-v3-h100", "--generate", "tp32.dp8"}).code, 0);
+    EXPECT_EQ(
+        run_refit({"check", "deepseek-v3-h100", "--generate", "tp32.pp2", "--method", "gather-broadcast"})
+            .code,
+        0);
 }
 
 TEST(Check, GivesTheSameListAsJson) {
-    const auto outcome = run_refit({"check", "deepseek-v3-h100", "--train", "tp3.pp16.ep16", "--generate-dtype", "fp8", "-o", "json"});
+    const auto outcome = run_refit(
+        {"check", "deepseek-v3-h100", "--train", "tp3.pp16.ep16", "--generate-dtype", "fp8", "-o", "json"});
     EXPECT_EQ(outcome.code, 4);
     const auto json = Json::parse(outcome.out);
     EXPECT_FALSE(json.at("runs").get<bool>());
@@ -68,6 +72,88 @@ TEST(Show, ARankAndALayoutSumUp) {
     EXPECT_EQ(run_refit({"show", "rank", "deepseek-v3-h100"}).code, 2);
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream{text};
+    for (std::string line; std::getline(stream, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+TEST(Check, WritesALineAFaultAsCsvAndMarkdown) {
+    const std::vector<std::string> asked{"check", "deepseek-v3-h100", "--generate", "tp32.pp2", "-o"};
+    auto words = asked;
+    words.emplace_back("csv");
+    const auto csv = run_refit(words);
+    EXPECT_EQ(csv.code, 4);
+    auto lines = lines_of(csv.out);
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_EQ(lines[0], "rule,message,where,nearest_field,nearest_value");
+    EXPECT_EQ(lines[1],
+              "generate-pp,generate.pp = 2: generation pipeline parallelism must be 1 [nemo-rl@2026-11 rule "
+              "19],generate.pp,"
+              "generate.layout,tp32.dp8");
+    words.back() = "md";
+    lines = lines_of(run_refit(words).out);
+    ASSERT_EQ(lines.size(), 3U);
+    EXPECT_EQ(lines[0], "| rule | message | where | nearest_field | nearest_value |");
+    EXPECT_EQ(lines[1], "|---|---|---|---|---|");
+    EXPECT_EQ(lines_of(run_refit({"check", "deepseek-v3-h100", "-o", "csv"}).out).size(), 1U);
+    // Commas stand in quotes.
+    const auto quoted = run_refit({"check", "deepseek-v3-h100", "--generate", "tp4", "-o", "csv"}).out;
+    EXPECT_NE(quoted.find("gpu-memory,\"generate.layout = "), std::string::npos) << quoted;
+}
+
+TEST(Check, AsksWhichRefitWithACommandToBeginWith) {
+    const auto outcome = run_refit({"check"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("which refit?"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("check deepseek-v3-h100"), std::string::npos) << outcome.err;
+}
+
+TEST(Show, WritesRowsAsCsvAndMarkdown) {
+    const auto json = Json::parse(run_refit({"show", "layout", "deepseek-v3-h100", "-o", "json"}).out);
+    for (const auto& [words, columns] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"model", "deepseek-v3"}, "class,shape,dtype,tensors,parameters,bytes"},
+             {{"layout", "deepseek-v3-h100"},
+              "class,shape,dtype,bytes,train_shards,train_replicas,generate_shards,generate_replicas"},
+             {{"rank", "deepseek-v3-h100", "37"},
+              "class,box,layers,replicas,class_bytes,class_padding_bytes"}}) {
+        std::vector<std::string> command{"show"};
+        command.insert(command.end(), words.begin(), words.end());
+        command.insert(command.end(), {"-o", "csv"});
+        const auto csv = lines_of(run_refit(command).out);
+        ASSERT_GT(csv.size(), 10U);
+        EXPECT_EQ(csv[0], columns);
+        command.back() = "md";
+        // Markdown has one line more, under the header.
+        EXPECT_EQ(lines_of(run_refit(command).out).size(), csv.size() + 1);
+        EXPECT_TRUE(words[0] != "layout" || csv.size() == json.at("classes").size() + 1);
+    }
+    const std::string file = std::string{REFIT_GOLDEN_DIR} + "/content_maps/vllm.json";
+    EXPECT_EQ(run_refit({"show", "maps", file, "-o", "csv"}).code, 2);
+}
+
+TEST(Compare, SaysWhereTheTimeOfAReshardGoesThatIsNoFaster) {
+    // One GPU a side of a small dense model: nothing is gathered, and the bulk is sent to one receiver all
+    // the same.
+    const auto slower = run_refit({"compare",
+                                   "--model",
+                                   "qwen3-30b-a3b",
+                                   "--system",
+                                   "h100-nvl8",
+                                   "--train",
+                                   "ep8.pp2@16",
+                                   "--generate",
+                                   "dp8@8",
+                                   "--no-progress"});
+    ASSERT_EQ(slower.code, 0) << slower.err;
+    if (slower.out.find("slower") != std::string::npos || slower.out.find("no faster") != std::string::npos) {
+        EXPECT_NE(slower.out.find("Why: reshard takes"), std::string::npos) << slower.out;
+    }
+}
+
 TEST(Show, MapsAnswerRecords) {
     const std::string file = std::string{REFIT_GOLDEN_DIR} + "/content_maps/vllm.json";
     const auto outcome = run_refit({"show", "maps", file, "-o", "json"});
@@ -93,14 +179,19 @@ TEST(Readme, ShowsWhatTheProgramPrints) {
     called.environment = {{"REFIT_CALLED_AS", "./run"}};
     const auto text = readme();
     const auto screen = run_refit({"compare", "deepseek-v3-h100"}, called).out;
-    EXPECT_NE(text.find("$ ./run\n" + screen + "```"), std::string::npos) << "README.md does not show\n" << screen;
-    const auto refusal = run_refit({"compare", "deepseek-v3-h100", "--train", "tp3.pp16.ep16", "--generate-dtype", "fp8"}, called).err;
+    EXPECT_NE(text.find("$ ./run\n" + screen + "```"), std::string::npos) << "README.md does not show\n"
+                                                                          << screen;
+    const auto refusal =
+        run_refit({"compare", "deepseek-v3-h100", "--train", "tp3.pp16.ep16", "--generate-dtype", "fp8"},
+                  called)
+            .err;
     EXPECT_NE(text.find(refusal + "```"), std::string::npos) << "README.md does not show\n" << refusal;
 }
 
 TEST(Readme, GivesThePredictionsBesideThePublishedTimes) {
     const auto text = readme();
-    for (const auto* name : {"qwen3-235b-h100", "deepseek-v3-h100", "deepseek-v3-gb200", "nemotron-ultra-gb200"}) {
+    for (const auto* name :
+         {"qwen3-235b-h100", "deepseek-v3-h100", "deepseek-v3-gb200", "nemotron-ultra-gb200"}) {
         const auto report = compare_json({name});
         for (const auto* method : {"gather-broadcast", "hybrid"}) {
             char cell[64];

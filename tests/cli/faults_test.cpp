@@ -293,13 +293,13 @@ TEST_P(Refused, SettingIsAcceptedWithWhatIsOffered) {
 // but the first stage that was asked for must not be forgotten.
 TEST(Faults, KeepAStageThatWasAskedForBesideANewLayout) {
     const auto outcome = run_refit(
-        {"compare", "deepseek-v3-h100", "--set", "train.pipeline.first=30", "--train", "tp2.pp10@100"});
+        {"compare", "deepseek-v3-h100", "--set", "train.pipeline.first=30", "--train", "tp2.pp10.ep2@100"});
     expect_refused(outcome, 4);
     EXPECT_NE(outcome.err.find("[pipeline-split]"), std::string::npos) << outcome.err;
     const auto flags = suggested_flags(outcome.err);
     ASSERT_EQ(flags.size(), 1U) << outcome.err;
     EXPECT_TRUE(flags.front().starts_with("--set train.pipeline.first=")) << flags.front();
-    EXPECT_EQ(compare_json({"deepseek-v3-h100", "--train", "tp2.pp10@100", "--set", flags.front().substr(6)})
+    EXPECT_EQ(compare_json({"deepseek-v3-h100", "--train", "tp2.pp10.ep2@100", "--set", flags.front().substr(6)})
                   .at("scenario")
                   .at("train")
                   .at("stage_layers")
@@ -314,7 +314,7 @@ TEST(Faults, AskForTheUnitOfAStep) {
 }
 
 TEST(Faults, OfAMethodAreToldBesideTheOthers) {
-    const auto outcome = run_refit({"compare", "deepseek-v3-h100", "--generate", "tp16.pp2", "-o", "json"});
+    const auto outcome = run_refit({"compare", "deepseek-v3-h100", "--generate", "tp32.pp2", "-o", "json"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     const auto report = nlohmann::json::parse(outcome.out);
     const auto hybrid = method_of(report, "hybrid");
@@ -322,7 +322,7 @@ TEST(Faults, OfAMethodAreToldBesideTheOthers) {
     EXPECT_FALSE(hybrid.contains("seconds"));
     EXPECT_TRUE(report.at("speedup").is_null());
     EXPECT_EQ(
-        run_refit({"compare", "deepseek-v3-h100", "--generate", "tp16.pp2", "--method", "reshard"}).code, 4);
+        run_refit({"compare", "deepseek-v3-h100", "--generate", "tp32.pp2", "--method", "reshard"}).code, 4);
     const auto field = hybrid.at("refused").front().at("nearest");
     EXPECT_EQ(field.at("field"), "generate.layout");
     const auto mended = compare_json(

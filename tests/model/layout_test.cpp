@@ -254,6 +254,30 @@ TEST(LayoutToText, ParsesToTheSameLayout) {
     EXPECT_GT(generates, 100);
 }
 
+TEST(StageOfLayers, FollowsTheChunksOfALayoutString) {
+    // Chunks of 1, 2, 0 and 1 layers over two stages: the third, empty, and the first lie on stage 0.
+    TrainLayout layout;
+    layout.pp = 2;
+    layout.gpus = 2;
+    layout.virtual_stages = 2;
+    layout.stage_layers = {1, 3};
+    layout.chunk_layers = {1, 2, 0, 1};
+    EXPECT_EQ(stage_of_layers(layout), (std::vector<std::uint32_t>{0, 1, 1, 1}));
+}
+
+TEST(LayoutToText, LeavesOutWhatOnlyALayoutStringCanSay) {
+    TrainLayout layout;
+    layout.pp = 3;
+    layout.gpus = 3;
+    layout.stage_layers = {2, 5, 1};
+    EXPECT_EQ(to_text(layout), "pp3:2:1");  // The middle follows from the ends.
+    layout.pp = 4;
+    layout.stage_layers = {2, 3, 2, 1};
+    EXPECT_EQ(to_text(layout), "pp4");
+    layout.stage_layers = {0, 4, 4, 0};
+    EXPECT_EQ(to_text(layout), "pp4");
+}
+
 TEST(DescribeLayout, NamesAxesAboveOne) {
     TrainLayout train;
     EXPECT_EQ(describe(train), "TP1");

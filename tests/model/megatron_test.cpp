@@ -22,15 +22,13 @@ using testing_models::kShippedIds;
 using testing_models::shipped;
 using testing_models::shrunken;
 using testing_models::test_name;
+using testing_oracle::kLayouts;
 using testing_oracle::RuledPayload;
-
-constexpr int kLayouts = 200;
+using testing_oracle::Sizes;
 
 /// A random layout that the rules allow.
 TrainLayout draw(const Inventory& model, const RuledPayload& payload, std::mt19937& random) {
-    const auto any = [&](std::uint32_t most) {
-        return std::uniform_int_distribution<std::uint32_t>{1, most}(random);
-    };
+    Sizes any{random};
     while (true) {
         LayoutText text;
         text.tp = any(12);
@@ -290,23 +288,28 @@ TEST(Megatron, RunsExpertRanksThroughEtpThenEpThenReplicas) {
 }
 
 TEST(Megatron, LeavesOutARankWhoseVocabularyRowsAreAllPadding) {
-    // 200 rows on TP4 padded to 512, 128 a rank: 128, 72, none, none.
+    // 384 = 3 · 128 rows on TP8 padded to 1024, 128 a rank: three ranks have them, the others none.
     ParameterClass parameter;
-    parameter.shape = {200, 1};
+    parameter.shape = {384, 1};
     parameter.sharding = Sharding::kVocabulary;
-    const auto distribution = megatron::distribution(parameter, train_tp(4));
-    ASSERT_EQ(distribution.shards().size(), 2U);
-    EXPECT_EQ(rows_of(distribution, 1), 72U);
+    auto distribution = megatron::distribution(parameter, train_tp(8));
+    ASSERT_EQ(distribution.shards().size(), 3U);
+    EXPECT_EQ(rows_of(distribution, 2), 128U);
     EXPECT_EQ(rows_of(distribution, 3), 0U);
+    // 200 = 25 · 8 rows: the bridge takes 8 for a divisor, so that 224 = 7 · 32 are enough on TP4: 56, 56, 56, 32.
+    parameter.shape = {200, 1};
+    distribution = megatron::distribution(parameter, train_tp(4));
+    ASSERT_EQ(distribution.shards().size(), 4U);
+    EXPECT_EQ(rows_of(distribution, 3), 32U);
 }
 
 TEST(StoredElements, CountTheVocabularysPadding) {
-    // As above: every rank stores 128 rows of 3.
+    // As above: every rank stores 56 rows of 3.
     ParameterClass parameter;
     parameter.shape = {200, 3};
     parameter.sharding = Sharding::kVocabulary;
     for (std::uint32_t coordinate = 0; coordinate < 4; ++coordinate) {
-        EXPECT_EQ(megatron::stored_elements(parameter, train_tp(4), coordinate), 384U);
+        EXPECT_EQ(megatron::stored_elements(parameter, train_tp(4), coordinate), 168U);
     }
 }
 

@@ -221,6 +221,32 @@ void mark_matrix(Held& held,
 }
 
 /// What rank `rank` of a pipeline stage of trainers holds.
+/// Random layouts of each model that are compared with the oracle.
+constexpr int kLayouts = 200;
+
+/// Random sizes of axes.
+class Sizes {
+public:
+    explicit Sizes(std::mt19937& random) : random_{random} {}
+    /// A number from 1 to `most`.
+    std::uint32_t operator()(std::uint32_t most) {
+        return std::uniform_int_distribution<std::uint32_t>{1, most}(random_);
+    }
+
+private:
+    std::mt19937& random_;
+};
+
+/// What the bridge wants a vocabulary of so many rows to be divisible by: 128, or less where that divides it.
+inline std::uint64_t bridge_divisor(std::uint64_t rows) {
+    for (const std::uint64_t divisor : {128U, 64U, 32U, 16U, 8U, 4U, 2U}) {
+        if (rows % divisor == 0) {
+            return divisor;
+        }
+    }
+    return 1;
+}
+
 /// Ranks: expert ranks run etp, ep, edp; others tp, then replicas.
 inline Held held_by_trainer(const ParameterClass& p,
                             const Rule& rule,
@@ -231,7 +257,7 @@ inline Held held_by_trainer(const ParameterClass& p,
     const std::uint64_t ways = p.is_expert() ? l.etp : l.tp;
     const std::uint64_t tp = rank % ways;
     const std::uint64_t ep = rank / l.etp % l.ep;
-    const auto vocabulary = padded(rule.cut == Cut::kVocabulary ? extent.rows : 0, 128 * ways);
+    const auto vocabulary = rule.cut == Cut::kVocabulary ? padded(extent.rows, bridge_divisor(extent.rows) * ways) : 0;
     const auto owns_row = [&](std::uint64_t row) {
         switch (rule.cut) {
             case Cut::kVocabulary:
@@ -282,7 +308,10 @@ inline Held held_by_generator(const ParameterClass& p,
         // With pipeline stages the group is the stage's own tensor-parallel one.
         const auto ep_rank = l.pp == 1 ? rank % l.ep : tp;
         for (std::uint64_t expert = 0; expert < extent.experts; ++expert) {
-            if (linear_owner(expert, p.experts, l.ep) == ep_rank) {
+            const auto owner = l.expert_placement == ExpertPlacement::kRoundRobin
+                                   ? expert % l.ep
+                                   : linear_owner(expert, p.experts, l.ep);
+            if (owner == ep_rank) {
                 mark_matrix(held, expert, extent, false, 1, 0, [](std::uint64_t) { return true; });
             }
         }

@@ -21,15 +21,13 @@ using testing_models::kShippedIds;
 using testing_models::shipped;
 using testing_models::shrunken;
 using testing_models::test_name;
+using testing_oracle::kLayouts;
 using testing_oracle::RuledPayload;
-
-constexpr int kLayouts = 200;
+using testing_oracle::Sizes;
 
 /// A random layout that the rules allow: experts cut by tp, or whole over ep ranks that make up tp groups.
 GenerateLayout draw(const Inventory& model, const RuledPayload& payload, std::mt19937& random) {
-    const auto any = [&](std::uint32_t most) {
-        return std::uniform_int_distribution<std::uint32_t>{1, most}(random);
-    };
+    Sizes any{random};
     while (true) {
         LayoutText text;
         text.tp = any(12);
@@ -45,7 +43,9 @@ GenerateLayout draw(const Inventory& model, const RuledPayload& payload, std::mt
             fits = testing_oracle::divides(parameter, payload.rules[i], is_whole ? 1 : *text.tp, false);
         }
         if (fits) {
-            return make_generate_layout(text, gpus, model).value();
+            auto layout = make_generate_layout(text, gpus, model).value();
+            layout.expert_placement = any(2) == 1 ? ExpertPlacement::kLinear : ExpertPlacement::kRoundRobin;
+            return layout;
         }
     }
 }
@@ -202,6 +202,36 @@ TEST(Vllm, A24PlacesExpertsLinearly) {
     EXPECT_EQ(uneven.shards()[1].boxes.front().axes()[0], (Interval{4, 8}));
     EXPECT_EQ(uneven.shards()[2].boxes.front().axes()[0], (Interval{8, 11}));
     EXPECT_EQ(uneven.shards()[3].boxes.front().axes()[0], (Interval{11, 14}));
+}
+
+TEST(Vllm, A24PlacesExpertsInTurn) {
+    // 16 experts on EP4: rank 1 has 1, 5, 9 and 13. From linear EP4 sources of four experts each it draws one of each.
+    ParameterClass parameter;
+    parameter.shape = {2, 2};
+    parameter.sharding = Sharding::kColumn;
+    parameter.experts = 16;
+    auto layout = layout_of(4, 1, 1, 4);
+    layout.expert_placement = ExpertPlacement::kRoundRobin;
+    const auto turns = vllm::distribution(parameter, layout, 0);
+    ASSERT_EQ(turns.shards()[1].boxes.size(), 4U);
+    for (std::uint64_t turn = 0; turn < 4; ++turn) {
+        EXPECT_EQ(turns.shards()[1].boxes[turn].axes()[0], (Interval{4 * turn + 1, 4 * turn + 2}));
+    }
+    TrainLayout from;
+    from.ep = from.gpus = 4;
+    const auto sources = megatron::distribution(parameter, from);
+    for (const auto& source : sources.shards()) {
+        std::uint64_t common = 0;
+        for (const auto& box : turns.shards()[1].boxes) {
+            const auto both = intersection(source.boxes.front(), box);
+            common += both ? both->volume() : 0;
+        }
+        EXPECT_EQ(common, 4U);  // One expert of 2 x 2.
+    }
+    // 14 experts: ranks 0 and 1 have four, the others three.
+    parameter.experts = 14;
+    EXPECT_EQ(vllm::distribution(parameter, layout, 0).shards()[1].boxes.size(), 4U);
+    EXPECT_EQ(vllm::distribution(parameter, layout, 0).shards()[2].boxes.size(), 3U);
 }
 
 TEST(Vllm, SpreadsExpertsOverSeveralEngines) {

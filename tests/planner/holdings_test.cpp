@@ -2,10 +2,14 @@
 #include "refit/holdings.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <random>
+#include <string>
 
 #include <gtest/gtest.h>
 
 #include "../shipped.hpp"
+#include "refit/held_weights.hpp"
 
 namespace refit {
 namespace {
@@ -53,6 +57,59 @@ TEST(Holdings, ThePaddingOfAVocabularyIsToldApart) {
     EXPECT_EQ(table.bytes.count(), 37'888U * 4096 * 2);
     EXPECT_EQ(table.padding.count(), 128U * 4096 * 2);
     EXPECT_EQ(holding_named(holdings_of(scenario, workload, RankId{0}), "model.embed_tokens.weight").padding.count(), 0U);
+}
+
+/// The most that `holdings_of` finds with any rank of a side, and who it is.
+FullestRank most_held(const Scenario& scenario, bool is_trainer) {
+    const auto workload = Workload::make(scenario);
+    const auto first = is_trainer ? 0 : scenario.train.gpus;
+    FullestRank most;
+    for (std::uint32_t rank = 0; rank < (is_trainer ? scenario.train.gpus : scenario.generate.gpus); ++rank) {
+        const auto held = holdings_of(scenario, workload, RankId{first + rank});
+        if (const auto bytes = held.bytes() + held.padding(); bytes > most.bytes) {
+            most = {rank, held.stage, bytes};
+        }
+    }
+    return most;
+}
+
+TEST(Holdings, OfTheFullestRankAreWhatTheMemoryCheckCounts) {
+    std::mt19937 random{21};
+    const auto any_of = [&](std::initializer_list<const char*> texts) {
+        return std::string{texts.begin()[std::uniform_int_distribution<std::size_t>{0, texts.size() - 1}(random)]};
+    };
+    for (int round = 0; round < 40; ++round) {
+        const auto scenario = shipped_scenario(
+            "qwen3-235b-h100",
+            {{"model", any_of({"qwen3-30b-a3b", "nemotron-3-nano-30b-a3b", "qwen3-32b"})},
+             {"train.layout", any_of({"tp1@32", "tp8.pp2@32", "pp8@32", "tp4.cp2.pp4@32", "tp2.pp4:12:4@32"})},
+             {"generate.layout", any_of({"tp8@32", "tp2.pp4@32", "tp4.pp2@32", "tp1@32"})},
+             {"system", "b200-nvl8"}});
+        const auto payload = scenario.payload();
+        ASSERT_EQ(fullest_rank(scenario.train, payload), most_held(scenario, true)) << to_text(scenario.train);
+        ASSERT_EQ(fullest_rank(scenario.generate, payload, scenario.model.layers()), most_held(scenario, false))
+            << to_text(scenario.generate);
+    }
+    const auto experts = shipped_scenario("qwen3.8-2.4t-h100");
+    EXPECT_EQ(fullest_rank(experts.train, experts.payload()), most_held(experts, true));
+    EXPECT_EQ(fullest_rank(experts.generate, experts.payload(), experts.model.layers()), most_held(experts, false));
+}
+
+TEST(Holdings, FollowTheChunksOfALayoutString) {
+    // Qwen3-235B: 94 layers in eight chunks over PP4; stage 1 has the second and the sixth, 20 + 3.
+    const auto scenario = shipped_scenario("qwen3-235b-h100",
+                                           {{"train.layout", "tp4.pp4.ep16@128"},
+                                            {"train.pipeline.layout", "Et*10|t*20|t*10|t*10|t*20|t*3|t*20|tL"}});
+    const auto workload = Workload::make(scenario);
+    const auto per_stage = scenario.train.ranks_per_stage();
+    const auto layers = [&](std::uint32_t stage) {
+        return holding_named(holdings_of(scenario, workload, RankId{stage * per_stage}), "model.layers.{layer}.input_layernorm.weight")
+            .layers;
+    };
+    EXPECT_EQ(layers(0), 30U);
+    EXPECT_EQ(layers(1), 23U);
+    EXPECT_EQ(layers(2), 30U);
+    EXPECT_EQ(layers(3), 11U);
 }
 
 TEST(SummariseLayout, CountsReplicasAndNamesWhatNobodyReceives) {

@@ -229,6 +229,17 @@ TEST(Methods, HybridRefusesWhatNemoRlRefusesAllAtOnce) {
     EXPECT_TRUE(make_plan(Method::kHybrid, mended, Workload::make(mended)).has_value());
 }
 
+TEST(Methods, HybridRefusesExpertsThatArePlacedInTurn) {
+    auto scenario = small_scenario("pp2.ep4@8", "tp2.dp4.ep8@8");
+    scenario.generate.expert_placement = ExpertPlacement::kRoundRobin;
+    const auto plan = make_plan(Method::kHybrid, scenario, Workload::make(scenario));
+    ASSERT_FALSE(plan.has_value());
+    EXPECT_EQ(plan.error().front().rule, "expert-placement");
+    EXPECT_EQ(plan.error().front().nearest.value(), (Suggestion{"generate.expert_placement", "linear", ""}));
+    // The other methods send what lies where it lies.
+    EXPECT_TRUE(make_plan(Method::kStriped, scenario, Workload::make(scenario)).has_value());
+}
+
 TEST(Methods, TheRulesOfAugustWantGenerationEpOneOrTp) {
     auto scenario = small_scenario("pp2.ep4@8", "tp2.dp4.ep8@8");
     scenario.rules = shipped_library().rules("nemo-rl", "2026-08").value();

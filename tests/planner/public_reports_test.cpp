@@ -84,8 +84,8 @@ TEST(PublicReports, A02_KvHeadsAreSharedByConsecutiveRanks) {
 }
 
 TEST(PublicReports, A03_OverShardingKvCostsCopies) {
-    EXPECT_EQ(generator_bytes(scenario_of("llama-3.1-70b", "tp1@8", "tp8@8"), 0), 17'640'734'720U);
-    const auto wide = scenario_of("llama-3.1-70b", "tp1@8", "tp16@16");
+    EXPECT_EQ(generator_bytes(scenario_of("llama-3.1-70b", "tp8@8", "tp8@8"), 0), 17'640'734'720U);
+    const auto wide = scenario_of("llama-3.1-70b", "tp8@8", "tp16@16");
     EXPECT_EQ(generator_bytes(wide, 0), 8'989'458'432U);
     EXPECT_EQ(Workload::make(wide).delivered_bytes().count(), 143'831'334'912U);
 }
@@ -408,13 +408,14 @@ TEST(PublicReports, A82_EveryFaultAtOnce) {
 
 TEST(PublicReports, A88_AReplicatedTowerIsDeliveredToEveryRank) {
     // Kimi K3's vision tower, 447,358,976 BF16 parameters, is replicated: four ranks get it four times.
-    const auto scenario = scenario_of("kimi-k3", "tp1@1", "tp4@4");
-    const auto workload = Workload::make(scenario);
+    const auto model = shipped_library().model("kimi-k3").value();
+    const auto layout = make_generate_layout(parse_layout("tp4").value(), 4, model).value();
     std::uint64_t delivered = 0;
-    for (const auto& entry : workload.classes()) {
-        if (entry.parameter.part == ModelPart::kVision) {
-            for (const auto& shard : entry.destinations.front().shards()) {
-                delivered += shard.elements() * 2 * shard.members.size();
+    for (const auto& parameter : model.classes()) {
+        if (parameter.part == ModelPart::kVision) {
+            const auto distribution = vllm::distribution(parameter, layout, 0);
+            for (const auto& shard : distribution.shards()) {
+                delivered += shard.elements() * 2 * shard.members.size() * std::max<std::size_t>(parameter.layers.size(), 1);
             }
         }
     }

@@ -38,6 +38,8 @@ public:
     [[nodiscard]] std::uint32_t layers() const noexcept { return layers_; }
     /// Routed experts in one MoE layer; 0 for a dense model.
     [[nodiscard]] std::uint32_t experts() const noexcept;
+    /// Groups that the router chooses experts from; 1 where it knows none.
+    [[nodiscard]] std::uint32_t expert_groups() const noexcept { return expert_groups_; }
     /// Layers that have routed experts.
     [[nodiscard]] std::uint32_t moe_layers() const noexcept;
     /// All classes, MTP included.
@@ -54,6 +56,7 @@ private:
     std::string id_;
     std::string title_;
     std::uint32_t layers_;
+    std::uint32_t expert_groups_ = 1;
     std::vector<ParameterClass> classes_;
 };
 

@@ -14,6 +14,7 @@ namespace refit {
 /// A layout as it is written: "tp4.pp16:3:2.ep16@256". Axes that are not named are absent.
 struct LayoutText {
     std::optional<std::uint32_t> tp, cp, pp, dp, ep, etp, gpus, first_stage_layers, last_stage_layers;
+    std::vector<std::uint32_t> chunk_layers;  ///< From Megatron's layout string, which stands beside the layout.
     bool operator==(const LayoutText&) const = default;
 };
 
@@ -23,15 +24,22 @@ struct LayoutText {
 
 /// Megatron's parallel layout. Rank order: tp, cp, dp, pp, fastest first, where EP is folded into CP and DP:
 /// expert ranks run etp, ep, edp, pp.
-/// Invariant: tp·cp·dp·pp == etp·ep·edp·pp == gpus.
+/// Invariant: tp·cp·dp·pp == etp·ep·edp·pp == gpus; a stage's chunks have its layers.
 /// Source: Megatron-Core parallel_state.py, order "tp-cp-ep-dp-pp".
 struct TrainLayout {
     std::uint32_t tp = 1, cp = 1, ep = 1, etp = 1, pp = 1, dp = 1, edp = 1, gpus = 1;
     std::vector<std::uint32_t> stage_layers;  ///< Layers of each pipeline stage, first to last.
     std::uint32_t virtual_stages = 1;         ///< Chunks of layers a stage: chunk c of all lies on stage c mod pp.
+    std::vector<std::uint32_t> chunk_layers;  ///< Of each chunk, where a layout string gives them; empty: even ones.
 
     [[nodiscard]] std::uint32_t ranks_per_stage() const noexcept { return gpus / pp; }
     bool operator==(const TrainLayout&) const = default;
+};
+
+/// Which of the experts that are spread over several ranks a rank holds.
+enum class ExpertPlacement : std::uint8_t {
+    kLinear,      ///< Neighbours, the first ranks one more.
+    kRoundRobin,  ///< Every ep-th, in turn.
 };
 
 /// vLLM's parallel layout: `dp` engines of tp·pp ranks; tp fastest, then pp, then dp.
@@ -39,6 +47,7 @@ struct TrainLayout {
 /// Invariant: tp·pp·dp == gpus.
 struct GenerateLayout {
     std::uint32_t tp = 1, pp = 1, dp = 1, ep = 1, gpus = 1;
+    ExpertPlacement expert_placement = ExpertPlacement::kLinear;
     bool operator==(const GenerateLayout&) const = default;
 };
 
@@ -53,7 +62,8 @@ struct GenerateLayout {
 /// "61 layers as 3 + 14x4 + 2".
 [[nodiscard]] std::string describe_split(const std::vector<std::uint32_t>& stage_layers);
 
-/// The shortest text that parses to this layout, without the GPU count: "tp4.pp8.ep16".
+/// The shortest text that parses to this layout, without the GPU count: "tp4.pp8.ep16". Layers that only a layout
+/// string can say are not in it.
 [[nodiscard]] std::string to_text(const TrainLayout& layout);
 [[nodiscard]] std::string to_text(const GenerateLayout& layout);
 

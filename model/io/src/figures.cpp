@@ -42,8 +42,25 @@ std::string text_part(const Json& object, const char* part) {
 
 }  // namespace
 
+bool FigureReader::ask(const char* key) {
+    asked_.emplace_back(key);
+    return has(key);
+}
+
+void FigureReader::refuse_unknown(std::vector<std::string> others) {
+    others.insert(others.end(), asked_.begin(), asked_.end());
+    if (!object_.is_object()) {
+        return;
+    }
+    for (const auto& [key, value] : object_.items()) {
+        if (!key.starts_with('_') && std::ranges::find(others, key) == others.end()) {
+            refuse(key.c_str(), "unknown-key", "unknown key '" + key + "'; did you mean '" + nearest_name(key, others) + "'?");
+        }
+    }
+}
+
 const Json* FigureReader::entry(const char* key) {
-    if (!has(key)) {
+    if (!ask(key)) {
         refuse(key, "missing-field", std::string{"'"} + key + "' is missing");
         return nullptr;
     }
@@ -58,6 +75,13 @@ const Json* FigureReader::entry(const char* key) {
     if (!value.is_object()) {
         refuse(key, "field-type", std::string{"'"} + key + "' must be an object with value, unit, low, high and source");
         return nullptr;
+    }
+    static const std::vector<std::string> kParts{"value", "unit", "low", "high", "source", "kind", "identified_by"};
+    for (const auto& [part, content] : value.items()) {
+        if (!part.starts_with('_') && std::ranges::find(kParts, part) == kParts.end()) {
+            const auto whole = std::string{key} + "/" + part;
+            refuse(whole.c_str(), "unknown-key", "unknown key '" + part + "'; did you mean '" + nearest_name(part, kParts) + "'?");
+        }
     }
     return &value;
 }
@@ -169,7 +193,7 @@ Constant FigureReader::efficiency(const char* key) {
 }
 
 double FigureReader::option(const char* key, double least, double most) {
-    const auto* object = has(key) ? &object_.at(key) : nullptr;
+    const auto* object = ask(key) ? &object_.at(key) : nullptr;
     const auto value = object != nullptr && object->is_object() ? number(*object, key, "value") : std::nullopt;
     if (object == nullptr || !object->is_object()) {
         refuse(key, "missing-field", std::string{"'"} + key + "' must have a numeric value");
@@ -180,7 +204,7 @@ double FigureReader::option(const char* key, double least, double most) {
 }
 
 std::string FigureReader::text(const char* key) {
-    if (!has(key) || !object_.at(key).is_string()) {
+    if (!ask(key) || !object_.at(key).is_string()) {
         refuse(key, "missing-field", std::string{"'"} + key + "' must be a text");
         return {};
     }
@@ -189,7 +213,7 @@ std::string FigureReader::text(const char* key) {
 
 std::uint32_t FigureReader::count(const char* key) {
     constexpr std::int64_t kMost = 1 << 20;
-    if (!has(key) || !object_.at(key).is_number_integer() || object_.at(key).get<std::int64_t>() < 1 ||
+    if (!ask(key) || !object_.at(key).is_number_integer() || object_.at(key).get<std::int64_t>() < 1 ||
         object_.at(key).get<std::int64_t>() > kMost) {
         refuse(key, "field-range", std::string{"'"} + key + "' must be a whole number from 1 to 2^20");
         return 1;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -35,6 +36,9 @@ public:
     /// A whole number in [1, 2^20].
     [[nodiscard]] std::uint32_t count(const char* key);
     [[nodiscard]] bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
+    /// Refuses every member that nothing has asked for and that is not among `others`; those that begin with "_" are
+    /// remarks.
+    void refuse_unknown(std::vector<std::string> others = {});
 
     void refuse(const char* key, const char* rule, const std::string& message) {
         faults_.push_back({ErrorCode::kInvalidInput, rule, message, origin_ + ": " + pointer_ + "/" + key});
@@ -45,6 +49,8 @@ private:
     Figure<T> figure(const char* key, Parse parse, T fallback);
     /// The member `key` as an object, or nothing and a fault.
     const nlohmann::json* entry(const char* key);
+    /// Remembers that the member is known. Returns whether it is there.
+    bool ask(const char* key);
     std::optional<double> number(const nlohmann::json& entry, const char* key, const char* part);
     std::optional<std::string> unit(const nlohmann::json& entry, const char* key);
 
@@ -52,6 +58,7 @@ private:
     std::string origin_;
     std::string pointer_;
     Faults& faults_;
+    std::vector<std::string> asked_;
 };
 
 }  // namespace refit::io

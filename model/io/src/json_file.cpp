@@ -12,6 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json_keys.hpp"
+
 namespace refit::io {
 namespace {
 
@@ -69,6 +71,18 @@ std::string place_of_number(std::string_view text, const std::string& message, c
     return at == std::string_view::npos ? origin : origin + ":" + position_of(text, at);
 }
 
+/// A key that an object has twice is a fault each: parsers differ in which of the values holds.
+Faults faults_of_keys(std::string_view text, const std::string& origin) {
+    Faults faults;
+    for (const auto& key : repeated_keys(text)) {
+        faults.push_back({ErrorCode::kInvalidInput,
+                          "json-repeated-key",
+                          "the key " + key.pointer + " appears a second time in its object; keep one",
+                          origin + ":" + position_of(text, key.offset)});
+    }
+    return faults;
+}
+
 }  // namespace
 
 Result<std::string> read_text(const std::filesystem::path& file, std::size_t most_bytes) {
@@ -100,7 +114,9 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& orig
         return fail(ErrorCode::kInvalidInput, "json-depth", "JSON nests deeper than 64 levels", origin);
     }
     try {
-        return nlohmann::json::parse(text);
+        auto json = nlohmann::json::parse(text);
+        auto faults = faults_of_keys(text, origin);
+        return faults.empty() ? Result<nlohmann::json>{std::move(json)} : fail(std::move(faults));
     } catch (const nlohmann::json::parse_error& error) {
         const bool is_truncated = error.byte > text.size();
         return fail(ErrorCode::kInvalidInput,

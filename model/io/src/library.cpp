@@ -86,12 +86,13 @@ System system_from(const Json& json, const std::string& origin, Faults& faults) 
     if (architecture != "blackwell" && architecture != "hopper") {
         reader.refuse("architecture", "unknown-architecture", "'architecture' must be hopper or blackwell");
     }
+    reader.refuse_unknown({"schema", "schema_version"});
     return system;
 }
 
 EngineConstants constants_from(const Json& json, const std::string& origin, Faults& faults) {
     FigureReader reader{json, origin, faults, "/constants"};
-    return {.nic_efficiency = reader.efficiency("nic_efficiency"),
+    EngineConstants constants{.nic_efficiency = reader.efficiency("nic_efficiency"),
             .nvlink_efficiency = reader.efficiency("nvlink_efficiency"),
             .call_cost = reader.constant("call_cost"),
             .tensor_cost = reader.constant("tensor_cost"),
@@ -105,6 +106,8 @@ EngineConstants constants_from(const Json& json, const std::string& origin, Faul
             .finalize_per_local_byte = reader.constant("finalize_per_local_byte"),
             .nic_sharing = reader.constant("nic_sharing"),
             .model_error = reader.constant("model_error")};
+    reader.refuse_unknown();
+    return constants;
 }
 
 std::string text_of(const Json& record, const char* key) {
@@ -241,6 +244,8 @@ Result<Engine> Library::engine(const std::string& name) const {
     engine.options.buffers = static_cast<std::uint32_t>(option_reader.option("NRL_REFIT_NUM_BUFFERS", 1.0, 64.0));
     engine.options.buffer_memory_ratio = option_reader.option("NRL_REFIT_BUFFER_MEMORY_RATIO", 0.0001, 0.5);
     engine.pack_cap = option_reader.bytes("pack_cap").value;
+    option_reader.refuse_unknown();
+    reader.refuse_unknown({"schema", "schema_version", "constants", "options"});
     if (!faults.empty()) {
         return fail(std::move(faults));
     }

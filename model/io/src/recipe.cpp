@@ -131,6 +131,11 @@ private:
         }
         set_flag("generate.is_mx", columns_.is_mx, base + "vllm_cfg.is_mx");
         set_flag("generate.enable_eplb", columns_.has_eplb, base + "vllm_kwargs.enable_eplb");
+        if (columns_.expert_placement) {
+            set("generate.expert_placement",
+                *columns_.expert_placement,
+                base + "vllm_kwargs.expert_placement_strategy");
+        }
         set_flag("generate.real_quant", columns_.has_real_quant, base + "real_quant");
     }
 

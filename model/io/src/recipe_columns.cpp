@@ -129,6 +129,8 @@ private:
         columns_.is_mx = tree_.flag(std::string{kGeneration} + "vllm_cfg.is_mx").value_or(false);
         columns_.is_async_engine = tree_.flag(std::string{kGeneration} + "vllm_cfg.async_engine");
         columns_.has_eplb = tree_.flag(std::string{kGeneration} + "vllm_kwargs.enable_eplb").value_or(false);
+        columns_.expert_placement =
+            tree_.text(std::string{kGeneration} + "vllm_kwargs.expert_placement_strategy");
         columns_.has_real_quant = tree_.flag(std::string{kGeneration} + "real_quant").value_or(false);
         columns_.transport = tree_.text(std::string{kGeneration} + "refit_transport");
     }

@@ -50,6 +50,7 @@ struct RecipeColumns {
     std::optional<bool> is_async_engine;
     bool has_eplb = false;
     bool has_real_quant = false;
+    std::optional<std::string> expert_placement;
     std::optional<std::string> transport;
 };
 

@@ -66,21 +66,6 @@ std::optional<std::vector<std::uint64_t>> counts_of(const Json& tensor, const ch
     return found->get<std::vector<std::uint64_t>>();
 }
 
-/// Names that stand twice in the header; a JSON object would keep one of them only.
-std::set<std::string> repeated_names(std::string_view header) {
-    std::set<std::string> seen;
-    std::set<std::string> repeated;
-    const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-        if (event == Json::parse_event_t::key && depth == 1 &&
-            !seen.insert(value.get<std::string>()).second) {
-            repeated.insert(value.get<std::string>());
-        }
-        return depth <= 1;
-    };
-    [[maybe_unused]] const auto names = Json::parse(header, watch, false);
-    return repeated;
-}
-
 class HeaderReader {
 public:
     HeaderReader(std::string_view head, std::uint64_t file_bytes, const fs::path& file)
@@ -100,9 +85,6 @@ public:
         if (!json->is_object()) {
             refuse("safetensors-header", "the header must be a JSON object");
             return fail(std::move(faults_));
-        }
-        for (const auto& name : repeated_names(text)) {
-            refuse("duplicate-tensor", "'" + name + "' is twice in the header");
         }
         for (const auto& [name, tensor] : json->items()) {
             if (name != "__metadata__") {

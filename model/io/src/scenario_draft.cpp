@@ -38,6 +38,7 @@ constexpr std::array kFields{
     FieldInfo{"generate.gpus", "generation GPUs"},
     FieldInfo{"generate.layout", "for example tp8.dp16"},
     FieldInfo{"generate.dtype", "the same as dtype"},
+    FieldInfo{"generate.expert_placement", "vLLM's expert_placement_strategy: linear or round_robin"},
     FieldInfo{"generate.colocated", "generation shares the trainers' GPUs: true or false"},
     FieldInfo{"generate.enable_eplb", "expert load balancing: true or false"},
     FieldInfo{"generate.real_quant", "true or false"},
@@ -176,9 +177,10 @@ void ScenarioDraft::apply(const Suggestion& suggestion) {
         return;
     }
     if (suggestion.field == "train.layout") {
-        // A suggested layout holds the whole pipeline; older words on its ends would change what was checked.
+        // A suggested layout holds the whole pipeline; older words on it would change what was checked.
         erase("train.pipeline.first");
         erase("train.pipeline.last");
+        erase("train.pipeline.layout");
     }
     set(suggestion.field, {suggestion.value, DraftField::Kind::kText, Precedence::kFlag, "suggestion"});
 }

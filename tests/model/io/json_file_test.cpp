@@ -99,6 +99,23 @@ TEST_F(JsonFile, IsRefusedWithoutPermission) {
     EXPECT_EQ(text.error().front().code, ErrorCode::kIo);
 }
 
+TEST(ParseJson, RefusesEveryKeyThatAnObjectHasTwice) {
+    const auto json = parse_json(R"({"a": 1, "b": [{"c": 2}, {"c": 3, "d": {"c": 4},
+ "c": 5}], "\u0061": "a",
+ "list": ["a", "a"], "a": {"a": 6}})",
+                                 "mine.json");
+    ASSERT_FALSE(json.has_value());
+    ASSERT_EQ(json.error().size(), 3U);
+    EXPECT_EQ(json.error()[0].rule, "json-repeated-key");
+    EXPECT_EQ(json.error()[0].code, ErrorCode::kInvalidInput);
+    EXPECT_EQ(json.error()[0].message, "the key /b/1/c appears a second time in its object; keep one");
+    EXPECT_EQ(json.error()[0].where, "mine.json:2:2");
+    EXPECT_EQ(json.error()[1].where, "mine.json:2:12");  // Written as an escape.
+    EXPECT_EQ(json.error()[2].where, "mine.json:3:22");
+    // The same key in other objects, in values and behind escaped quotes is no repetition.
+    EXPECT_TRUE(parse_json(R"({"a": {"a": "a"}, "b": [{"a": 1}, {"a": 1}], "c": "\"a\": 1, {", "\"a": 2})", "mine.json").has_value());
+}
+
 TEST_F(JsonFile, IsRefusedAboveALimit) {
     const auto file = write("four.json", "1234");
     EXPECT_EQ(read_text(file, 4).value(), "1234");

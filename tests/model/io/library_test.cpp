@@ -319,6 +319,24 @@ TEST_F(LibraryFiles, OfSystemsNameEveryFault) {
     EXPECT_EQ(faults.size(), 9U) << described(faults);
 }
 
+TEST_F(LibraryFiles, OfSystemsAndEnginesHaveNoUnknownKeys) {
+    const auto system = library().system(
+        changed("systems/h100-nvl8.json", {{"nick", 5}, {"_remark", 5}, {"nic", {{"hihg", 5}, {"_why", "so"}}}}), "system");
+    ASSERT_FALSE(system.has_value());
+    EXPECT_EQ(system.error().size(), 2U) << described(system.error());
+    EXPECT_TRUE(mentions(system.error(), "unknown key 'nick'; did you mean 'nic'?")) << described(system.error());
+    EXPECT_TRUE(mentions(system.error(), "unknown key 'hihg'; did you mean 'high'?"));
+    const auto engine = library().engine(changed("engines/nemo-rl.json",
+                                                 {{"option", 5},
+                                                  {"constants", {{"cal_cost", 5}}},
+                                                  {"options", {{"NRL_REFIT_NUM_STREAM", 5}, {"_remark", 5}}}}));
+    ASSERT_FALSE(engine.has_value());
+    EXPECT_EQ(engine.error().size(), 3U) << described(engine.error());
+    EXPECT_TRUE(mentions(engine.error(), "unknown key 'option'; did you mean 'options'?")) << described(engine.error());
+    EXPECT_TRUE(mentions(engine.error(), "unknown key 'cal_cost'; did you mean 'call_cost'?"));
+    EXPECT_TRUE(mentions(engine.error(), "unknown key 'NRL_REFIT_NUM_STREAM'; did you mean 'NRL_REFIT_NUM_STREAMS'?"));
+}
+
 TEST_F(LibraryFiles, OfSystemsKeepRatesInTheirLimits) {
     const auto faults_of = [&](const Json& nic) {
         const auto system = library().system(changed("systems/h100-nvl8.json", {{"nic", nic}}), "system");

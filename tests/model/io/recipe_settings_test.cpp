@@ -8,6 +8,7 @@
 #include "drafts.hpp"
 #include "refit/io/recipe.hpp"
 #include "refit/rules.hpp"
+#include "recipes.hpp"
 #include "scratch.hpp"
 
 namespace refit::io {
@@ -17,6 +18,7 @@ using testing_io::count_rule;
 using testing_io::described;
 using testing_io::library;
 using testing_io::mentions;
+using testing_io::small;
 
 class RecipeSettings : public testing_io::Scratch {
 protected:
@@ -34,29 +36,11 @@ protected:
     }
 };
 
-/// Qwen3-30B-A3B from one node to another, with lines of its own in each section.
-std::string small(const std::string& megatron = "",
-                  const std::string& generation = "",
-                  const std::string& vllm = "") {
-    return "cluster: {num_nodes: 2, gpus_per_node: 8}\n"
-           "policy:\n"
-           "  model_name: Qwen/Qwen3-30B-A3B\n"
-           "  megatron_cfg:\n"
-           "    enabled: true\n" +
-           (megatron.empty() ? "" : "    " + megatron + "\n") +
-           "  generation:\n"
-           "    colocated: {enabled: false, resources: {num_nodes: 1}}\n" +
-           (generation.empty() ? "" : "    " + generation + "\n") +
-           "    vllm_cfg:\n      tensor_parallel_size: 2\n" + (vllm.empty() ? "" : "      " + vllm + "\n");
-}
-
 TEST_F(RecipeSettings, TellTheRulesAllAtOnceWhatTheRecipeAsksFor) {
     const auto draft =
         read(small("virtual_pipeline_model_parallel_size: 2\n"
                    "    pipeline_model_parallel_size: 2\n"
-                   "    pipeline_model_parallel_layout: \"Et*24|t*24L\"\n"
-                   "    account_for_embedding_in_pipeline_split: true\n"
-                   "    account_for_loss_in_pipeline_split: true",
+                   "    pipeline_model_parallel_layout: \"Et*12|(t*12|)*2t*12L\"",
                    "vllm_kwargs: {enable_eplb: true}\n    real_quant: true"));
     const auto scenario = resolve(draft, library());
     ASSERT_TRUE(scenario.has_value()) << described(scenario.error());
@@ -68,11 +52,45 @@ TEST_F(RecipeSettings, TellTheRulesAllAtOnceWhatTheRecipeAsksFor) {
               (std::vector<std::string>{"eplb",
                                         "real-quant",
                                         "pipeline-layout",
-                                        "virtual-pipeline",
-                                        "account-for-embedding",
-                                        "account-for-loss"}));
+                                        "virtual-pipeline"}));
     EXPECT_EQ(draft.find("train.virtual_pipeline")->origin,
               "recipe.yaml:6:43 (policy.megatron_cfg.virtual_pipeline_model_parallel_size)");
+}
+
+TEST_F(RecipeSettings, TellTheRulesOfTablesThatCountAsLayers) {
+    // 48 layers and two tables on two stages: 25 each, hence 24 and 24 layers.
+    const auto scenario = resolve(read(small("pipeline_model_parallel_size: 2\n"
+                                             "    account_for_embedding_in_pipeline_split: true\n"
+                                             "    account_for_loss_in_pipeline_split: true")),
+                                  library());
+    ASSERT_TRUE(scenario.has_value()) << described(scenario.error());
+    const auto broken = violations(scenario->rules, scenario->facts);
+    ASSERT_EQ(broken.size(), 2U);
+    EXPECT_EQ(broken[0].rule, "account-for-embedding");
+    EXPECT_EQ(broken[1].rule, "account-for-loss");
+}
+
+TEST_F(RecipeSettings, SplitTheLayersAsTheirLayoutStringSays) {
+    // Four chunks over two stages: the first and third lie on stage 0.
+    const auto scenario = resolve(read(small("pipeline_model_parallel_size: 2\n"
+                                             "    pipeline_model_parallel_layout: \"Et*10|t*20|t*16|t*2mL\"")),
+                                  library());
+    ASSERT_TRUE(scenario.has_value()) << described(scenario.error());
+    EXPECT_EQ(scenario->train.stage_layers, (std::vector<std::uint32_t>{26, 22}));
+    EXPECT_EQ(scenario->train.virtual_stages, 2U);
+    EXPECT_EQ(scenario->train.chunk_layers, (std::vector<std::uint32_t>{10, 20, 16, 2}));
+}
+
+TEST_F(RecipeSettings, TakeNothingElseOnThePipelineBesideALayoutString) {
+    const auto faults = testing_io::faults_of(read(small("pipeline_model_parallel_size: 2\n"
+                                                         "    virtual_pipeline_model_parallel_size: 2\n"
+                                                         "    account_for_loss_in_pipeline_split: true\n"
+                                                         "    pipeline_model_parallel_layout: \"Et*24|t*24L\"")));
+    ASSERT_EQ(faults.size(), 2U) << described(faults);
+    EXPECT_EQ(faults[0].nearest.value(), (Suggestion{"train.account_for_loss", "false", ""}));
+    EXPECT_TRUE(mentions(faults, "train.virtual_pipeline: the layout string has 1 chunk of layers a stage, not 2"))
+        << described(faults);
+    EXPECT_EQ(faults[1].nearest.value(), (Suggestion{"train.virtual_pipeline", "1", ""}));
 }
 
 TEST_F(RecipeSettings, KeepALayoutThatIsAList) {
@@ -97,6 +115,11 @@ TEST_F(RecipeSettings, RefuseWeightsThatTrainersKeepInFp8) {
                              "fp8_cfg: {enabled: false, fp8_param: true, fp8_recipe: blockwise}"}) {
         EXPECT_TRUE(resolve(read(small(line)), library()).has_value()) << line;
     }
+}
+
+TEST_F(RecipeSettings, TellHowExpertsArePlaced) {
+    EXPECT_EQ(value(read(small("", "vllm_kwargs: {expert_placement_strategy: round_robin}")), "generate.expert_placement"),
+              "round_robin");
 }
 
 TEST_F(RecipeSettings, ReadMxfp8Generation) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "drafts.hpp"
+#include "recipes.hpp"
 #include "scratch.hpp"
 
 namespace refit::io {
@@ -17,6 +18,7 @@ using testing_io::count_rule;
 using testing_io::described;
 using testing_io::library;
 using testing_io::mentions;
+using testing_io::small;
 
 class Recipe : public testing_io::Scratch {
 protected:
@@ -189,7 +191,7 @@ policy:
     expert_model_parallel_size: 8
     num_layers_in_last_pipeline_stage: 2
 )";
-    const auto scenario = resolved(kChild, "h100-nvl8");
+    const auto scenario = resolved(kChild, "h200-nvl8");
     EXPECT_EQ(scenario.train.ep, 8U);
     EXPECT_EQ(scenario.train.pp, 16U);
     EXPECT_EQ(scenario.generate.tp, 16U);
@@ -202,8 +204,8 @@ policy:
 
 TEST_F(Recipe, LaysALaterOfSeveralParentsUponAnEarlierOne) {
     static_cast<void>(write("a.yaml", kDeepSeek));
-    static_cast<void>(write("b.yaml", "policy: {generation: {vllm_cfg: {tensor_parallel_size: 8}}}"));
-    EXPECT_EQ(resolved("defaults: [a.yaml, b.yaml]", "h100-nvl8").generate.tp, 8U);
+    static_cast<void>(write("b.yaml", "policy: {generation: {vllm_cfg: {tensor_parallel_size: 64}}}"));
+    EXPECT_EQ(resolved("defaults: [a.yaml, b.yaml]", "h100-nvl8").generate.tp, 64U);
     EXPECT_EQ(resolved("defaults: [b.yaml, a.yaml]", "h100-nvl8").generate.tp, 32U);
 }
 
@@ -217,18 +219,18 @@ policy:
     enabled: true
     expert_model_parallel_size: 16
 )";
-    const auto scenario = resolved(kChild, "h100-nvl8");
+    const auto scenario = resolved(kChild, "h200-nvl8");
     EXPECT_EQ(scenario.train.pp, 1U);
     EXPECT_EQ(scenario.train.ep, 16U);
     EXPECT_EQ(scenario.engine.options.buffers, 2U);
     // Without the mark the base's pipeline stays.
     std::string merged{kChild};
     merged.replace(merged.find("_override_: true"), 16, "_override_: false");
-    EXPECT_EQ(resolved(merged, "h100-nvl8").train.pp, 16U);
+    EXPECT_EQ(resolved(merged, "h200-nvl8").train.pp, 16U);
     // A recipe upon this one adds to the map again.
     static_cast<void>(write("child.yaml", kChild));
     EXPECT_EQ(
-        resolved("defaults: child.yaml\npolicy: {megatron_cfg: {tensor_model_parallel_size: 4}}", "h100-nvl8")
+        resolved("defaults: child.yaml\npolicy: {megatron_cfg: {tensor_model_parallel_size: 4}}", "h200-nvl8")
             .train.pp,
         1U);
 }
@@ -239,7 +241,7 @@ TEST_F(Recipe, DoesNotChangeAParentThatTwoOthersShare) {
         write("a.yaml", "defaults: base.yaml\npolicy: {megatron_cfg: {expert_model_parallel_size: 4}}"));
     static_cast<void>(
         write("b.yaml", "defaults: base.yaml\npolicy: {generation: {vllm_cfg: {tensor_parallel_size: 16}}}"));
-    const auto scenario = resolved("defaults: [a.yaml, b.yaml]", "h100-nvl8");
+    const auto scenario = resolved("defaults: [a.yaml, b.yaml]", "h200-nvl8");
     // b brings the base's 16 along.
     EXPECT_EQ(scenario.train.ep, 16U);
     EXPECT_EQ(read("defaults: [b.yaml, a.yaml]").value().find("train.layout")->text, "tp1.cp1.pp16.ep4.etp1");
@@ -254,6 +256,7 @@ policy:
   megatron_cfg:
     enabled: true
     tensor_model_parallel_size: ${sizes.both}
+    expert_model_parallel_size: 16
   generation:
     colocated: {enabled: false, resources: {num_nodes: "${cluster.half}"}}
     vllm_cfg: ${sizes.shared}
@@ -265,22 +268,6 @@ cluster: {num_nodes: 4, half: 2, gpus_per_node: 8}
     EXPECT_EQ(scenario.generate.tp, 8U);
     EXPECT_EQ(scenario.generate.gpus, 16U);
     EXPECT_EQ(scenario.dtype, Dtype::kFp16);
-}
-
-/// A small recipe on two nodes with lines of its own at the end of `policy`.
-std::string small(const std::string& megatron = "",
-                  const std::string& generation = "",
-                  const std::string& vllm = "") {
-    return "cluster: {num_nodes: 2, gpus_per_node: 8}\n"
-           "policy:\n"
-           "  model_name: Qwen/Qwen3-30B-A3B\n"
-           "  megatron_cfg:\n"
-           "    enabled: true\n" +
-           (megatron.empty() ? "" : "    " + megatron + "\n") +
-           "  generation:\n"
-           "    colocated: {enabled: false, resources: {num_nodes: 1}}\n" +
-           (generation.empty() ? "" : "    " + generation + "\n") +
-           "    vllm_cfg:\n      tensor_parallel_size: 2\n" + (vllm.empty() ? "" : "      " + vllm + "\n");
 }
 
 TEST_F(Recipe, RefusesReferencesThatItCannotFollow) {

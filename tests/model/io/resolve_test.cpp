@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(
                           "layout-syntax",
                           "generate.layout: 'tpp4' names no parallel axis",
                           "generate.layout",
-                          "tp1"},
+                          "dp256.ep32"},
                     Wrong{"Product",
                           {{"train.layout", "pp16.ep32"}},
                           "layout-product",
@@ -350,15 +350,15 @@ TEST(Resolve, AppliesRatesToBothSystems) {
 TEST(Resolve, RefusesFp8GenerationOfBf16WeightsByRule16) {
     auto draft = deepseek();
     draft.set("generate.dtype", {"fp8", DraftField::Kind::kText, Precedence::kFlag, "--generate-dtype"});
-    // TP16 cuts no FP8 block, so that only the rule is left.
-    draft.set("generate.layout", {"tp16.dp16", DraftField::Kind::kText, Precedence::kFlag, "--generate"});
+    // TP16 cuts no FP8 block and EP32 has room, so that only the rule is left.
+    draft.set("generate.layout", {"tp16.dp16.ep32", DraftField::Kind::kText, Precedence::kFlag, "--generate"});
     const auto faults = faults_of(draft);
     ASSERT_EQ(faults.size(), 1U);
     EXPECT_EQ(faults[0].code, ErrorCode::kInfeasible);
     EXPECT_EQ(faults[0].where, "--generate-dtype");
     EXPECT_EQ(faults[0].message,
-              "generate.dtype: bf16 weights are not turned into fp8 on the way [nemo-rl rule 16]; both sides "
-              "must agree");
+              "generate.dtype = fp8: BF16 weights are not turned into blockwise FP8 [nemo-rl@2026-11 rule 16]; both "
+              "sides must agree");
     EXPECT_EQ(faults[0].nearest.value(), (Suggestion{"generate.dtype", "bf16", ""}));
     expect_mendable(draft);
 }
@@ -367,12 +367,37 @@ TEST(Resolve, RefusesFp8TrainingAsUnsupported) {
     const auto draft = deepseek({{"dtype", "fp8"}, {"generate.dtype", "fp8"}});
     const auto faults = faults_of(draft);
     EXPECT_EQ(count_rule(faults, "train-dtype"), 1U);
-    EXPECT_EQ(faults[0].code, ErrorCode::kUnsupported);
+    const auto found = std::ranges::find(faults, "train-dtype", &Fault::rule);
+    EXPECT_EQ(found->code, ErrorCode::kUnsupported);
     expect_mendable(draft);
 }
 
+TEST(Resolve, TellsMxfp8ByItsOwnRule) {
+    Fields fields{{"generate.dtype", "fp8"}, {"generate.is_mx", "true"}, {"generate.layout", "tp16.dp16.ep32"}};
+    // NeMo RL makes MXFP8 of BF16, which Refit has no model of; of FP16 NeMo RL does not, by rule 15.
+    auto faults = faults_of(deepseek(fields));
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].code, ErrorCode::kUnsupported);
+    EXPECT_EQ(faults[0].message,
+              "generate.dtype = fp8: generators that turn bf16 weights into mxfp8 cannot be modelled yet; both sides must "
+              "agree");
+    fields.emplace_back("dtype", "fp16");
+    faults = faults_of(deepseek(fields));
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].code, ErrorCode::kInfeasible);
+    EXPECT_TRUE(mentions(faults, "MXFP8 is made from BF16 weights only [nemo-rl@2026-11 rule 15]")) << described(faults);
+    expect_mendable(deepseek(fields));
+}
+
+TEST(Resolve, TellsAnotherChangeOfDtypeWithoutARule) {
+    const auto faults = faults_of(deepseek({{"generate.dtype", "fp16"}}));
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].code, ErrorCode::kUnsupported);
+    EXPECT_FALSE(mentions(faults, "rule"));
+}
+
 TEST(Resolve, OffersTheTrainersDtypeForGeneration) {
-    const auto draft = deepseek({{"dtype", "fp32"}, {"generate.dtype", "bf"}});
+    const auto draft = deepseek({{"dtype", "fp32"}, {"generate.dtype", "bf"}, {"generate.layout", "tp64.dp4"}});
     const auto faults = faults_of(draft);
     ASSERT_EQ(faults.size(), 1U) << described(faults);
     EXPECT_EQ(faults[0].nearest.value().value, "fp32");
@@ -407,7 +432,8 @@ TEST(Resolve, OffersTheFewestGpusOnWhichALayoutMultipliesOut) {
                                              Case{"generate", "tp4.dp2", "8"},
                                              Case{"generate", "tp4.ep16", "16"},
                                              Case{"generate", "tp4.pp2.ep4", "8"}}) {
-        auto draft = deepseek({{std::string{side} + ".layout", layout}});
+        auto draft = deepseek({{std::string{side} + ".layout", layout}, {"model", "qwen3-30b-a3b"}, {"generate.layout", "tp4"}});
+        set_all(draft, {{std::string{side} + ".layout", layout}}, Precedence::kFile);
         draft.erase("train.pipeline.first");
         draft.erase("train.pipeline.last");
         draft.erase(std::string{side} + ".gpus");
@@ -420,14 +446,78 @@ TEST(Resolve, OffersTheFewestGpusOnWhichALayoutMultipliesOut) {
 
 TEST(Resolve, OffersGpusThatBothDenseAndExpertRanksDivide) {
     // Kimi-K2 has 64 heads and 384 experts: tp4 and ep6 need 12 GPUs, neither 4 nor 6.
-    auto draft = deepseek({{"model", "kimi-k2"}, {"train.layout", "tp4.ep6"}});
+    auto draft = deepseek({{"model", "kimi-k2"}, {"train.layout", "tp4.pp10.ep6"}, {"generate.layout", "tp64.dp4"}});
     for (const auto* name : {"train.gpus", "train.pipeline.first", "train.pipeline.last"}) {
         draft.erase(name);
     }
     const auto faults = faults_of(draft);
     ASSERT_EQ(faults.size(), 1U) << described(faults);
-    EXPECT_EQ(faults[0].nearest.value().value, "12");
+    EXPECT_EQ(faults[0].nearest.value().value, "120");
     expect_mendable(draft);
+}
+
+TEST(ResolvePlacement, TakesExpertsInTurnWhereVllmDoes) {
+    const auto placement = [](const Fields& fields) { return resolved(deepseek(fields)).generate.expert_placement; };
+    const Fields in_turn{{"generate.expert_placement", "round_robin"}, {"generate.layout", "tp16.dp16.ep256"}};
+    EXPECT_EQ(placement(in_turn), ExpertPlacement::kRoundRobin);
+    EXPECT_EQ(placement({{"generate.layout", "tp16.dp16.ep256"}}), ExpertPlacement::kLinear);
+    // Without EP there is nothing to place.
+    EXPECT_EQ(placement({{"generate.expert_placement", "round_robin"}}), ExpertPlacement::kLinear);
+    // Qwen3's router knows no groups.
+    auto draft = deepseek({{"generate.expert_placement", "round_robin"},
+                           {"model", "qwen3-235b-a22b"},
+                           {"train.layout", "tp4.pp8:11:11.ep16"},
+                           {"generate.layout", "tp8.dp32.ep128"}});
+    EXPECT_EQ(resolved(draft).generate.expert_placement, ExpertPlacement::kLinear);
+    draft = deepseek({{"generate.expert_placement", "roundrobin"}});
+    EXPECT_EQ(faults_of(draft)[0].nearest.value().value, "round_robin");
+    expect_mendable(draft);
+}
+
+TEST(ResolveMemory, RefusesLayoutsThatHaveNoRoomForTheWeights) {
+    const auto draft = deepseek({{"generate.layout", "tp4.dp64"}});
+    const auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].rule, "gpu-memory");
+    EXPECT_EQ(faults[0].code, ErrorCode::kInfeasible);
+    EXPECT_TRUE(mentions(faults, "generate.layout = tp4.dp64: generator 0 would hold 33")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "of weights, and its H100 has 85 GB of memory")) << described(faults);
+    EXPECT_EQ(faults[0].nearest.value().field, "generate.layout");
+    expect_mendable(draft);
+}
+
+TEST(ResolveMemory, OffersMoreGpusWhereNoLayoutHasRoom) {
+    // 1.34 TB need 16 GPUs of 85 GB at least.
+    auto draft = deepseek({{"train.gpus", "1"}, {"train.layout", "tp1"}, {"generate.layout", "tp1@1"}});
+    for (const auto* name : {"train.pipeline.first", "train.pipeline.last", "generate.gpus"}) {
+        draft.erase(name);
+    }
+    const auto faults = faults_of(draft);
+    EXPECT_EQ(count_rule(faults, "gpu-memory"), 4U) << described(faults);
+    EXPECT_TRUE(mentions(faults, "train.gpus = 1: no layout on so few has room for the weights")) << described(faults);
+    EXPECT_EQ(faults[1].nearest.value(), (Suggestion{"train.gpus", "32", faults[1].nearest->note}));
+    // Where the layout has the count, the one that is offered has it too.
+    EXPECT_EQ(faults[2].nearest.value().field, "generate.layout");
+    EXPECT_TRUE(faults[2].nearest.value().value.ends_with("@32")) << described(faults);
+    EXPECT_EQ(faults[3].nearest, faults[2].nearest);
+    expect_mendable(draft);
+}
+
+TEST(ResolveMemory, OffersACountWithRoomWhereNoneIsGiven) {
+    ScenarioDraft draft;
+    set_all(draft, {{"model", "deepseek-v3"}, {"system", "h100-nvl8"}}, Precedence::kFlag);
+    const auto faults = faults_of(draft);
+    EXPECT_EQ(count_rule(faults, "missing-field"), 2U) << described(faults);
+    for (const auto& fault : faults) {
+        EXPECT_NE(fault.nearest.value().value, "1") << described(faults);
+    }
+    expect_mendable(draft);
+}
+
+TEST(ResolveMemory, CountsTheDtypeAndTheSystemOfTheSide) {
+    // 1.34 TB over 32 are 44 GB with what is replicated, and 88 GB in FP32: too much for 85, not for 150.
+    EXPECT_EQ(count_rule(faults_of(deepseek({{"dtype", "fp32"}})), "gpu-memory"), 1U);
+    EXPECT_TRUE(faults_of(deepseek({{"dtype", "fp32"}, {"system.generate", "h200-nvl8"}})).empty());
 }
 
 TEST(Resolve, TellsSeveralFaultsAtOnce) {
@@ -570,7 +660,7 @@ TEST(ResolveLayout, KeepsTheGpuCountBehindALayoutThatCannotBeRead) {
     draft.erase("generate.gpus");
     const auto faults = faults_of(draft);
     ASSERT_EQ(faults.size(), 1U) << described(faults);
-    EXPECT_EQ(faults[0].nearest.value().value, "tp1@512");
+    EXPECT_EQ(faults[0].nearest.value().value, "dp512.ep32@512");
     expect_mendable(draft);
 }
 

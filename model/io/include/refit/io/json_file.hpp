@@ -15,7 +15,7 @@ namespace refit::io {
 [[nodiscard]] Result<std::string> read_text(const std::filesystem::path& file, std::size_t most_bytes = 64U << 20U);
 
 /// Parses JSON. `origin` names the source in messages.
-/// Errors: kInvalidInput with line and column; nesting above 64 levels is refused.
+/// Errors: kInvalidInput with line and column; nesting above 64 levels and keys that an object has twice are refused.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text, const std::string& origin);
 
 /// Reads and parses a JSON file.

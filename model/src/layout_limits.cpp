@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layout_limits.hpp"
+
+#include <algorithm>
+
+#include "refit/quantity.hpp"
+#include "refit/vocabulary.hpp"
+
+namespace refit {
+namespace {
+
+std::string text_of(std::uint64_t value) {
+    return std::to_string(value);
+}
+
+class Checker {
+public:
+    explicit Checker(const char* side) : side_{side} {}
+
+    void add(const char* axis, std::uint32_t value, const char* rule, std::string message) {
+        faults_.push_back(
+            {ErrorCode::kInfeasible,
+             rule,
+             std::string{side_} + "." + axis + " = " + text_of(value) + ": " + std::move(message),
+             std::string{side_} + ".layout"});
+    }
+
+    /// Every unit that `tp` has to divide; a multiple of the KV heads will do too, which are then replicated
+    /// (vLLM) or whose fused rows are cut (Megatron).
+    void divide_units(const ModelLimits& model, std::uint32_t tp, std::uint32_t expert_tp) {
+        for (const auto& unit : model.units) {
+            const auto ways = unit.is_expert ? expert_tp : tp;
+            if (unit.count % ways == 0 || (unit.is_key_value && ways % unit.count == 0)) {
+                continue;
+            }
+            const bool is_width = unit.name.ends_with("width") || unit.name == "rows";
+            add(unit.is_expert ? "etp" : "tp",
+                ways,
+                is_width ? "width" : "heads",
+                (is_width ? unit.name + " " + text_of(unit.count) + " is"
+                          : text_of(unit.count) + " " + unit.name + " are") +
+                    " not divisible by " + text_of(ways) + " (" + unit.example + ")");
+        }
+    }
+
+    [[nodiscard]] Faults& faults() noexcept { return faults_; }
+
+private:
+    const char* side_;
+    Faults faults_;
+};
+
+/// The trainers' fused qkv rows are cut evenly where TP exceeds the KV heads, so the rows must divide.
+void check_fused_rows(const ModelLimits& model, std::uint32_t tp, Checker& checker) {
+    if (model.fused_rows > 0 && model.key_value_heads % tp != 0 && model.fused_rows % tp != 0) {
+        checker.add("tp",
+                    tp,
+                    "heads",
+                    text_of(model.fused_rows) + " fused qkv rows are not divisible by " + text_of(tp));
+    }
+}
+
+/// Pre: the number of chunks is a multiple of pp.
+void take_chunks(const LayoutText& text, TrainLayout& layout) {
+    layout.chunk_layers = text.chunk_layers;
+    layout.virtual_stages = static_cast<std::uint32_t>(text.chunk_layers.size()) / layout.pp;
+    layout.stage_layers.assign(layout.pp, 0);
+    for (std::size_t chunk = 0; chunk < text.chunk_layers.size(); ++chunk) {
+        layout.stage_layers[chunk % layout.pp] += text.chunk_layers[chunk];
+    }
+}
+
+void check_pipeline(const LayoutText& text, const ModelLimits& model, Checker& checker, TrainLayout& layout) {
+    if (!text.chunk_layers.empty()) {
+        take_chunks(text, layout);
+        return;
+    }
+    auto split = split_layers(model.layers, text);
+    if (split) {
+        layout.stage_layers = std::move(*split);
+        return;
+    }
+    for (auto& fault : split.error()) {
+        checker.add("pp", layout.pp, fault.rule.c_str(), std::move(fault.message));
+    }
+}
+
+void check_generate_experts(const ModelLimits& model, const GenerateLayout& layout, Checker& checker) {
+    if (layout.ep == 1) {
+        return;
+    }
+    if (model.experts == 0) {
+        checker.add("ep", layout.ep, "experts", "the model has no experts to spread");
+        return;
+    }
+    if (layout.ep > model.experts) {
+        checker.add("ep", layout.ep, "experts", "there are only " + text_of(model.experts) + " experts");
+    }
+    const std::uint64_t ranks = std::uint64_t{layout.tp} * layout.dp;
+    const bool spans_engines = layout.pp == 1 && layout.ep % layout.tp == 0 && ranks % layout.ep == 0;
+    if (layout.ep != layout.tp && !spans_engines) {
+        checker.add("ep",
+                    layout.ep,
+                    "generate-ep",
+                    "vLLM spreads experts over whole tensor-parallel groups: ep must be 1, tp, or without pp "
+                    "a multiple of tp that divides tp x dp = " +
+                        text_of(ranks));
+    }
+}
+
+/// Weights alone must fit: a layout that is wrong otherwise holds nothing that could be counted.
+void check_memory(const FullestRank& fullest,
+                  const std::string& side,
+                  const std::string& layout,
+                  const ModelLimits& model,
+                  Faults& faults) {
+    if (!model.memory || fullest.bytes <= model.memory->bytes) {
+        return;
+    }
+    faults.push_back({ErrorCode::kInfeasible,
+                      "gpu-memory",
+                      side + ".layout = " + layout + ": " + (side == "train" ? "trainer " : "generator ") +
+                          text_of(fullest.rank) + " would hold " + format_bytes(fullest.bytes) +
+                          " of weights, and its " + model.memory->gpu + " has " +
+                          format_bytes(model.memory->bytes) + " of memory",
+                      side + ".layout"});
+}
+
+}  // namespace
+
+ModelLimits::ModelLimits(const Inventory& model, const std::optional<GpuMemory>& gpu_memory)
+    : layers{model.layers()}, experts{model.experts()}, payload{model.payload()}, memory{gpu_memory} {
+    for (auto& entry : payload) {
+        add(entry);
+        entry.dtype = memory && entry.dtype == Dtype::kBf16 ? memory->dtype : entry.dtype;
+    }
+}
+
+void ModelLimits::add(const ParameterClass& entry) {
+    const bool is_key_value = entry.sharding == Sharding::kKey || entry.sharding == Sharding::kValue;
+    if (entry.sharding == Sharding::kVocabulary) {
+        vocabulary_rows = entry.shape[0];
+    }
+    if (entry.sharding == Sharding::kQuery) {
+        key_value_heads = entry.heads.key_value;
+        fused_rows = entry.heads.query * entry.heads.rows_per_query_head +
+                     2 * entry.heads.key_value * entry.heads.rows_per_key_value_head;
+    }
+    const bool is_known = std::ranges::any_of(units, [&](const auto& other) {
+        return other.name == entry.units_name && other.count == entry.units;
+    });
+    if (entry.units > 0 && entry.sharding != Sharding::kReplicated && !is_known) {
+        units.push_back({entry.units_name, entry.name, entry.units, is_key_value, entry.is_expert()});
+    }
+}
+
+std::pair<TrainLayout, Faults> examine_train(const LayoutText& text,
+                                             std::uint32_t gpus,
+                                             const ModelLimits& model) {
+    Checker checker{"train"};
+    TrainLayout layout;
+    layout.gpus = gpus;
+    layout.tp = text.tp.value_or(1);
+    layout.cp = text.cp.value_or(1);
+    layout.pp = text.pp.value_or(1);
+    layout.ep = text.ep.value_or(1);
+    layout.etp = text.etp.value_or(1);
+    const std::uint64_t dense = std::uint64_t{layout.tp} * layout.cp * layout.pp;
+    const std::uint64_t expert = std::uint64_t{layout.etp} * layout.ep * layout.pp;
+    const auto product = text_of(gpus) + " GPUs / (tp " + text_of(layout.tp) +
+                         (layout.cp > 1 ? " x cp " + text_of(layout.cp) : "") + " x pp " +
+                         text_of(layout.pp) + " = " + text_of(dense) + ")";
+    if (dense > gpus || gpus % dense != 0) {
+        checker.add("tp", layout.tp, "layout-product", product + " is not whole");
+    } else if (layout.dp = static_cast<std::uint32_t>(gpus / dense); text.dp && *text.dp != layout.dp) {
+        checker.add("dp", *text.dp, "layout-product", product + " is " + text_of(layout.dp));
+    }
+    if (model.experts > 0 && (expert > gpus || gpus % expert != 0)) {
+        checker.add("ep",
+                    layout.ep,
+                    "layout-product",
+                    text_of(gpus) + " GPUs / (" +
+                        (layout.etp > 1 ? "etp " + text_of(layout.etp) + " x " : "") + "ep " +
+                        text_of(layout.ep) + " x pp " + text_of(layout.pp) + " = " + text_of(expert) +
+                        ") is not whole");
+    } else {
+        layout.edp = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, gpus / expert));
+    }
+    if (model.experts == 0 && (layout.ep > 1 || layout.etp > 1)) {
+        checker.add("ep", layout.ep, "experts", "the model has no experts to spread");
+    } else if (model.experts > 0 && model.experts % layout.ep != 0) {
+        checker.add("ep",
+                    layout.ep,
+                    "experts",
+                    text_of(model.experts) + " experts are not divisible by " + text_of(layout.ep));
+    }
+    checker.divide_units(model, layout.tp, layout.etp);
+    check_fused_rows(model, layout.tp, checker);
+    check_pipeline(text, model, checker, layout);
+    auto faults = std::move(checker.faults());
+    if (faults.empty()) {
+        check_memory(fullest_rank(layout, model.payload), "train", to_text(layout), model, faults);
+    }
+    return {layout, std::move(faults)};
+}
+
+std::pair<GenerateLayout, Faults> examine_generate(const LayoutText& text,
+                                                   std::uint32_t gpus,
+                                                   const ModelLimits& model) {
+    Checker checker{"generate"};
+    GenerateLayout layout;
+    layout.gpus = gpus;
+    layout.tp = text.tp.value_or(1);
+    layout.pp = text.pp.value_or(1);
+    layout.ep = text.ep.value_or(1);
+    for (const auto& [axis, value] : {std::pair{"cp", text.cp}, std::pair{"etp", text.etp}}) {
+        if (value.value_or(1) != 1) {
+            checker.add(axis, *value, "generate-axis", "generation has no such axis");
+        }
+    }
+    if (text.first_stage_layers) {
+        checker.add("pp",
+                    layout.pp,
+                    "generate-axis",
+                    "vLLM splits layers evenly; first and last stage cannot be given");
+    }
+    const std::uint64_t engine = std::uint64_t{layout.tp} * layout.pp;
+    const auto product = text_of(gpus) + " GPUs / (tp " + text_of(layout.tp) + " x pp " + text_of(layout.pp) +
+                         " = " + text_of(engine) + ")";
+    if (engine > gpus || gpus % engine != 0) {
+        checker.add("tp", layout.tp, "layout-product", product + " is not whole");
+    } else if (layout.dp = static_cast<std::uint32_t>(gpus / engine); text.dp && *text.dp != layout.dp) {
+        checker.add("dp", *text.dp, "layout-product", product + " is " + text_of(layout.dp));
+    }
+    if (layout.pp > model.layers) {
+        checker.add(
+            "pp", layout.pp, "pipeline-stages", "the model has only " + text_of(model.layers) + " layers");
+    }
+    check_generate_experts(model, layout, checker);
+    checker.divide_units(model, layout.tp, layout.ep > 1 ? 1 : layout.tp);
+    if (padded_rows(model.vocabulary_rows, kGeneratorVocabularyMultiple) % layout.tp != 0) {
+        checker.add(
+            "tp", layout.tp, "width", "the vocabulary, padded to a multiple of 64, is not divisible by it");
+    }
+    auto faults = std::move(checker.faults());
+    if (faults.empty()) {
+        check_memory(
+            fullest_rank(layout, model.payload, model.layers), "generate", to_text(layout), model, faults);
+    }
+    return {layout, std::move(faults)};
+}
+
+}  // namespace refit
