@@ -274,7 +274,7 @@ std::string why_not(const MethodReport& slow, const MethodReport& fast, double b
         {phase_seconds(fast, "finalize"), "finalising"}};
     std::ranges::stable_sort(parts, std::greater<>{}, &Part::seconds);
     std::string text = "Why: reshard takes " + seconds_number(parts[0].seconds) + " s for " + parts[0].what;
-    if (parts[1].seconds > 0.0) {
+    if (parts[1].seconds > 0.05 * parts[0].seconds) {
         text += " and " + seconds_number(parts[1].seconds) + " s for " + parts[1].what;
     }
     text += "; gather-and-broadcast moves the whole model in " + seconds_number(slow.seconds.value() - phase_seconds(slow, "fixed")) +

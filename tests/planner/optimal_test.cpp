@@ -142,6 +142,26 @@ TEST(Optimal, CutsNoSliceWithoutNeed) {
     EXPECT_EQ(solve(row.layout, row.fabric).relays.messages.size(), 512U);
 }
 
+TEST(Optimal, SendsNoCrumbsAndFewMessages) {
+    // No message below 512 KiB unless a slice is. Where whole slices reach the bound, at most twice as many messages.
+    const std::set<std::string> whole{"DeepSeekOneStageNodes", "DeepSeekAllStagesNodes", "DeepSeekAllStagesRacks",
+                                      "QwenOneStageNodes",     "QwenAllStagesNodes",     "KimiOneStageNodes",
+                                      "KimiAllStagesNodes",    "KimiAllStagesRacks"};
+    for (const auto& row : study::cases()) {
+        const auto solved = solve(row.layout, row.fabric);
+        std::uint64_t smallest_slice = ~std::uint64_t{0};
+        for (const auto& slice : solved.slices.slices()) {
+            smallest_slice = std::min(smallest_slice, slice.bytes);
+        }
+        for (const auto& message : solved.relays.messages) {
+            EXPECT_GE(message.bytes, std::min<std::uint64_t>(smallest_slice, 1U << 19U)) << row.name;
+        }
+        if (whole.contains(row.name)) {
+            EXPECT_LE(solved.relays.messages.size(), 2 * solved.slices.slices().size()) << row.name;
+        }
+    }
+}
+
 TEST(Optimal, FansOutInsideOneDomainByScatterAndExchange) {
     // Two trainers with two copies of 2 halves of 256 MiB and 16 receivers that want both, in one domain: what they
     // hold leaves them once, and the receivers exchange. Every receiver takes all: 256 MiB / 900 GB/s.
