@@ -262,9 +262,13 @@ std::string why_not(const MethodReport& slow, const MethodReport& fast, double b
     };
     const auto formula = [&](const char* name) {
         const auto* term = find_term(fast, name);
-        const auto text = term == nullptr ? std::string{} : term->formula;
+        auto text = term == nullptr ? std::string{} : term->formula;
         const auto colon = text.find(": ");
-        return " (" + (colon == std::string::npos ? text : text.substr(colon + 2)) + ")";
+        text = colon == std::string::npos ? text : text.substr(colon + 2);
+        const std::string_view replicas = "replicas ";
+        const auto at = text.find(replicas);
+        text = at == std::string::npos ? text : text.insert(at + replicas.size(), "among themselves ");
+        return " (" + text + ")";
     };
     std::vector<Part> parts{
         {term_seconds(fast, "grouped experts"), "handling grouped expert parameters" + formula("grouped experts")},

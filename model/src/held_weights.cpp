@@ -33,6 +33,7 @@ std::vector<std::uint64_t> bytes_by_stage(std::span<const ParameterClass> payloa
         }
     }
     std::vector<std::uint64_t> whole;
+    whole.reserve(bytes.size());
     for (const auto sum : bytes) {
         whole.push_back(sum.count() / ways);
     }

@@ -2,6 +2,7 @@
 #include "layout_limits.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "refit/quantity.hpp"
 #include "refit/vocabulary.hpp"
@@ -128,8 +129,11 @@ void check_memory(const FullestRank& fullest,
 
 }  // namespace
 
-ModelLimits::ModelLimits(const Inventory& model, const std::optional<GpuMemory>& gpu_memory)
-    : layers{model.layers()}, experts{model.experts()}, payload{model.payload()}, memory{gpu_memory} {
+ModelLimits::ModelLimits(const Inventory& model, std::optional<GpuMemory> gpu_memory)
+    : layers{model.layers()},
+      experts{model.experts()},
+      payload{model.payload()},
+      memory{std::move(gpu_memory)} {
     for (auto& entry : payload) {
         add(entry);
         entry.dtype = memory && entry.dtype == Dtype::kBf16 ? memory->dtype : entry.dtype;

@@ -34,7 +34,7 @@ struct ModelLimits {
     std::vector<ParameterClass> payload;  ///< In the dtype that it is stored in.
     std::optional<GpuMemory> memory;      ///< Absent: of any size.
 
-    ModelLimits(const Inventory& model, const std::optional<GpuMemory>& gpu_memory);
+    ModelLimits(const Inventory& model, std::optional<GpuMemory> gpu_memory);
 
 private:
     void add(const ParameterClass& entry);

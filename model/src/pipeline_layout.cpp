@@ -215,6 +215,18 @@ std::vector<std::uint32_t> mended(std::vector<std::uint32_t> chunks,
     return chunks;
 }
 
+/// The string of the nearest chunks; none where it would be too long to be read.
+std::string nearest_text(std::vector<std::uint32_t> chunks,
+                         std::uint32_t stages,
+                         std::uint32_t layers,
+                         std::uint32_t mtp_layers) {
+    constexpr std::size_t kMost = kLongest / 4;
+    const bool is_readable =
+        stages <= kMost && layers <= kMost && mtp_layers <= kMost && chunks.size() <= kMost;
+    return is_readable ? pipeline_layout_text(mended(std::move(chunks), stages, layers), mtp_layers)
+                       : std::string{};
+}
+
 /// What Megatron would refuse of a layout that can be read.
 std::vector<std::string> complaints(const Chunks& chunks, std::uint32_t stages, std::uint32_t layers) {
     std::vector<std::string> found;
@@ -292,14 +304,14 @@ Result<std::vector<std::uint32_t>> read_pipeline_layout(std::string_view text,
     auto chunks = chunks_of(text);
     if (!chunks) {
         for (auto& fault : chunks.error()) {
-            fault.nearest = Suggestion{kField, pipeline_layout_text(mended({}, stages, layers)), ""};
+            fault.nearest = Suggestion{kField, nearest_text({}, stages, layers, 0), ""};
         }
         return Failure{std::move(chunks.error())};
     }
     const auto found = complaints(*chunks, stages, layers);
     const auto counted = layers_of(*chunks);
     if (!found.empty()) {
-        return refused(found, pipeline_layout_text(mended(counted, stages, layers), count_in(*chunks, 'm')));
+        return refused(found, nearest_text(counted, stages, layers, count_in(*chunks, 'm')));
     }
     return counted;
 }

@@ -122,6 +122,12 @@ TEST(PipelineLayout, OffersTheChunksThatAreNearest) {
     EXPECT_EQ(faults_of("Et|t|t|t|tL", 3, 5)[0].nearest.value().value, "Et|(t|)*4L");
 }
 
+TEST(PipelineLayout, OffersNoStringThatWouldBeTooLong) {
+    EXPECT_EQ(faults_of("EtL", 1U << 20U, 61)[0].nearest.value(), (Suggestion{"train.pipeline.layout", "", ""}));
+    EXPECT_TRUE(read_pipeline_layout(faults_of("EtL", 1U << 14U, 61)[0].nearest.value().value, 1U << 14U, 61).has_value());
+    EXPECT_FALSE(faults_of("", 1, 1).empty());
+}
+
 TEST(PipelineLayoutText, IsReadAsTheSameChunks) {
     EXPECT_EQ(pipeline_layout_text(Chunks{3, 4, 4, 2}), "Et*3|(t*4|)*2t*2L");
     EXPECT_EQ(pipeline_layout_text(Chunks{1}, 1), "EtmL");

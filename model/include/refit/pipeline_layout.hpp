@@ -16,7 +16,8 @@ namespace refit {
 /// decoder, mtp and loss. Chunk c lies on stage c mod `stages`; a chunk may have none. Errors: kInvalidInput
 /// where it cannot be read; kInfeasible, all at once, where the number of chunks is no multiple of `stages`,
 /// the layers are not `layers`, or embedding, loss and MTP stand elsewhere than Megatron takes them. Each
-/// carries the nearest string that fits, in the field "train.pipeline.layout".
+/// carries the nearest string that fits, in the field "train.pipeline.layout"; an empty one, which is to have no string,
+/// where that would be too long.
 /// Source: Megatron-Core transformer/pipeline_parallel_layer_layout.py.
 [[nodiscard]] Result<std::vector<std::uint32_t>> read_pipeline_layout(std::string_view text,
                                                                       std::uint32_t stages,

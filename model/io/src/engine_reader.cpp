@@ -2,6 +2,7 @@
 #include "engine_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <utility>
@@ -13,18 +14,19 @@ namespace refit::io {
 namespace {
 
 /// Settings that rules look at beside the layouts, and their usual values.
-constexpr std::pair<const char*, const char*> kSettings[]{{"train.engine", "megatron"},
-                                                          {"train.dtensor", "false"},
-                                                          {"train.fp8_param", "false"},
-                                                          {"train.fp8_recipe", ""},
-                                                          {"train.virtual_pipeline", "1"},
-                                                          {"train.account_for_embedding", "false"},
-                                                          {"train.account_for_loss", "false"},
-                                                          {"generate.engine", "vllm"},
-                                                          {"generate.colocated", "false"},
-                                                          {"generate.enable_eplb", "false"},
-                                                          {"generate.real_quant", "false"},
-                                                          {"generate.is_mx", "false"}};
+constexpr std::array<std::pair<const char*, const char*>, 12> kSettings{
+    {{"train.engine", "megatron"},
+     {"train.dtensor", "false"},
+     {"train.fp8_param", "false"},
+     {"train.fp8_recipe", ""},
+     {"train.virtual_pipeline", "1"},
+     {"train.account_for_embedding", "false"},
+     {"train.account_for_loss", "false"},
+     {"generate.engine", "vllm"},
+     {"generate.colocated", "false"},
+     {"generate.enable_eplb", "false"},
+     {"generate.real_quant", "false"},
+     {"generate.is_mx", "false"}}};
 
 void check_engines(DraftReader& reader) {
     static_cast<void>(reader.one_of("train.engine", "megatron", {"megatron"}, ErrorCode::kInfeasible));
@@ -79,12 +81,9 @@ void check_pair(DraftReader& reader, Dtype dtype, Dtype generate, const std::opt
     }
     const auto broken = rules ? violations(*rules, facts) : Faults{};
     for (const auto& fault : broken) {
-        const auto rule = fault.message.substr(std::min(fault.message.find(": ") + 2, fault.message.size()));
-        reader.refuse(fault.code,
-                      "dtype-pair",
-                      "generate.dtype = " + to + ": " + rule + "; both sides must agree",
-                      "generate.dtype",
-                      same);
+        auto message = "generate.dtype = " + to;
+        message += fault.message.substr(std::min(fault.message.find(": "), fault.message.size()));
+        reader.refuse(fault.code, "dtype-pair", message + "; both sides must agree", "generate.dtype", same);
     }
     if (broken.empty()) {
         const bool is_mx = facts.at("generate.is_mx") == "true" && generate == Dtype::kFp8;
@@ -134,9 +133,9 @@ std::optional<RuleSet> read_rules(DraftReader& reader, const Engine& engine) {
 }
 
 Dtype read_dtype(DraftReader& reader, const std::optional<RuleSet>& rules) {
-    static const std::vector<std::string> kModelled{"bf16", "fp16", "fp32"};
+    static const std::vector<std::string> modelled{"bf16", "fp16", "fp32"};
     const auto text = reader.text_of("dtype", "bf16");
-    auto dtype = dtype_in(reader, "dtype", text, nearest_name(text, kModelled));
+    auto dtype = dtype_in(reader, "dtype", text, nearest_name(text, modelled));
     if (dtype == Dtype::kFp8) {
         reader.refuse(ErrorCode::kUnsupported,
                       "train-dtype",

@@ -22,9 +22,9 @@ struct End {
 };
 
 const std::array<End, 2>& ends() {
-    static const std::array<End, 2> kEnds{End{"train.pipeline.first", &LayoutText::first_stage_layers},
+    static const std::array<End, 2> both_ends{End{"train.pipeline.first", &LayoutText::first_stage_layers},
                                           End{"train.pipeline.last", &LayoutText::last_stage_layers}};
-    return kEnds;
+    return both_ends;
 }
 
 /// A number of layers for an end of the pipeline that `fits`, the nearest to an even share.
@@ -158,7 +158,7 @@ std::vector<std::uint32_t> read_chunks(DraftReader& reader,
     }
     const auto nearest = chunks.error().front().nearest.value();
     static_cast<void>(reader.take(std::move(chunks), "train.pipeline.layout"));
-    return read_pipeline_layout(nearest.value, stages, layers).value();
+    return read_pipeline_layout(nearest.value, stages, layers).value_or(std::vector<std::uint32_t>{});
 }
 
 }  // namespace
