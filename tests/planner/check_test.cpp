@@ -2,7 +2,9 @@
 #include "refit/check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -136,6 +138,58 @@ TEST(CheckPlan, TakesRelaysThatPassOnWhatTheyDoNotWant) {
     ASSERT_EQ(faults.size(), 2U);
     EXPECT_EQ(faults[0].rule, "needless");
     EXPECT_EQ(faults[1].rule, "source");
+}
+
+/// The rules that a relay plan of one message breaks: both layers of box `box`, over `hops` of (from, to,
+/// follows).
+std::set<std::string> broken_rules(const Workload& workload,
+                                   const Box& box,
+                                   const std::vector<std::array<std::uint32_t, 3>>& hops) {
+    Plan plan;
+    auto& stage = plan.stages.emplace_back();
+    stage.kind = StageKind::kRelay;
+    stage.relays.parts = {{0, 0, 0, 2, box}};
+    stage.relays.messages = {{0, 1, box.volume() * 2 * 2}};
+    for (const auto& hop : hops) {
+        stage.relays.message.push_back(0);
+        stage.relays.source.push_back(hop[0]);
+        stage.relays.destination.push_back(hop[1]);
+        stage.relays.follows.push_back(hop[2]);
+    }
+    std::set<std::string> rules;
+    for (const auto& fault : check_plan(plan, workload, four_ranks())) {
+        rules.insert(fault.rule);
+    }
+    return rules;
+}
+
+TEST(CheckPlan, TellsWasteOnTheWay) {
+    // Both trainers hold all, both generators want all: 0 -> 2 -> 3 will do.
+    constexpr auto kNone = RelayTable::kNone;
+    const std::vector<std::uint64_t> shape{4, 4};
+    const auto whole = Box::whole(shape);
+    ParameterClass parameter;
+    parameter.name = "layers.{layer}.weight";
+    parameter.shape = shape;
+    parameter.layers = {0, 1};
+    const Distribution all{shape, {{{whole}, {0, 1}}}};
+    const auto everywhere = Workload::of({{parameter, all, {all}, {{0, 0, 2}}}}, 1, 2, 2);
+    using Rules = std::set<std::string>;
+    EXPECT_EQ(broken_rules(everywhere, whole, {{0, 2, kNone}, {2, 3, 0}}), Rules{});
+    EXPECT_EQ(broken_rules(everywhere, whole, {{0, 1, kNone}, {1, 2, 0}, {2, 3, 1}}), Rules{"needless"});
+    // With one holder, a proxy that gets the message twice passes it on twice.
+    const Distribution first{shape, {{{whole}, {0}}}};
+    const auto from_one = Workload::of({{parameter, first, {all}, {{0, 0, 2}}}}, 1, 2, 2);
+    EXPECT_EQ(broken_rules(from_one, whole, {{0, 1, kNone}, {1, 2, 0}, {1, 3, 0}}), Rules{});
+    EXPECT_EQ(broken_rules(from_one, whole, {{0, 1, kNone}, {0, 1, kNone}, {1, 2, 0}, {1, 3, 1}}),
+              Rules{"message-twice"});
+    EXPECT_EQ(broken_rules(from_one, whole, {{0, 1, kNone}, {0, 2, kNone}, {2, 3, 1}}), Rules{"needless"});
+}
+
+TEST(CheckPlan, RefusesPartsBeyondTheirSlice) {
+    auto plan = planned(Method::kOptimal);
+    plan.stages.front().relays.parts.front().first_tensor = 1;
+    EXPECT_EQ(check_plan(plan, rows_to_columns(), four_ranks()).front().rule, "part-tensors");
 }
 
 TEST(CheckPlan, TakesPaddingInGathersAndNowhereElse) {

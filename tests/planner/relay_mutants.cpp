@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "mutation_tools.hpp"
 
@@ -103,6 +104,25 @@ constexpr Mutation kRelayMutations[] = {
                  dice.once_in(2) ? RelayTable::kNone : dice.index(relays->size());
          }
          return relays != nullptr;
+     }},
+    {"let a hop follow one that brings another message",
+     Proof::kByConstruction,
+     [](Plan& plan, Dice& dice, const RandomRefit&) {
+         auto* relays = relays_of(plan);
+         std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+         for (std::uint32_t hop = 0; relays != nullptr && hop < relays->size(); ++hop) {
+             for (std::uint32_t before = 0; before < hop; ++before) {
+                 if (relays->destination[before] == relays->source[hop] &&
+                     relays->message[before] != relays->message[hop]) {
+                     found.emplace_back(before, hop);
+                 }
+             }
+         }
+         const auto* pair = any_of(found, dice);
+         if (pair != nullptr) {
+             relays->follows[pair->second] = pair->first;
+         }
+         return pair != nullptr;
      }},
     {"let a relay begin a message",
      Proof::kByElements,

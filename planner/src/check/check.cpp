@@ -17,7 +17,7 @@ namespace {
 /// Follows everything once all that the plan names is known to exist.
 void follow(proof::FaultLog& log, const Plan& plan, const Workload& workload, const JobSize& job) {
     const auto train_gpus = job.train_gpus;
-    const auto generators = workload.generator_bytes().size();
+    const auto generators = job.generate_gpus;  // The workload may have fewer; the others want nothing.
     const auto routes = proof::trace_routes(log, plan, train_gpus);
     const auto routed = proof::parts_by_class(plan, routes, workload.classes().size());
     std::vector<std::uint64_t> delivered(generators, 0);
@@ -36,7 +36,7 @@ void follow(proof::FaultLog& log, const Plan& plan, const Workload& workload, co
         }
     }
     proof::check_moved_bytes(log, plan, moved);
-    for (std::uint32_t i = 0; i < generators && log.is_empty(); ++i) {
+    for (std::uint32_t i = 0; i < workload.generator_bytes().size() && log.is_empty(); ++i) {
         if (delivered[i] != workload.generator_bytes()[i]) {
             log.add("delivered-bytes",
                     {.rank = train_gpus + i},

@@ -246,8 +246,8 @@ private:
 void check_workload(FaultLog& log, const Workload& workload, const JobSize& job) {
     const auto generators = static_cast<std::uint32_t>(workload.generator_bytes().size());
     const auto trainers = std::uint64_t{workload.train_stages()} * workload.trainers_per_stage();
-    if (trainers > job.train_gpus || generators > job.generate_gpus) {
-        log.add("workload-ranks", {}, "the workload has more ranks than the cluster");
+    if (trainers == 0 || trainers > job.train_gpus || generators > job.generate_gpus) {
+        log.add("workload-ranks", {}, "the workload has more ranks than the cluster, or no trainers");
         return;
     }
     for (std::uint32_t i = 0; i < workload.classes().size(); ++i) {
