@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -59,7 +60,7 @@ std::string_view role_text(CollectiveRole role) {
 /// What the transfers, relays and collectives of a plan do at one rank, or with one class.
 class Story {
 public:
-    Story(const ShownPlan& shown) : shown_{shown} {}
+    explicit Story(const ShownPlan& shown) : shown_{shown} {}
 
     std::string of_rank(RankId rank) {
         const auto& port = shown_.summary.ranks[rank.index()];
@@ -260,9 +261,7 @@ Result<std::string> explain_plan(const ShownPlan& shown, const std::string& what
         return Story{shown}.of_class(found.front());
     }
     std::vector<std::string> several;
-    for (const auto index : found) {
-        several.push_back(names[index]);
-    }
+    std::ranges::transform(found, std::back_inserter(several), [&](std::uint32_t index) { return names[index]; });
     return fail(ErrorCode::kInvalidInput, "unknown-class",
                 found.empty() ? "no class of tensors is called '" + what + "'; the nearest is '" + nearest_name(what, words) + "'"
                               : "'" + what + "' is part of several names: " + join_names(several),

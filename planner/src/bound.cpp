@@ -146,6 +146,7 @@ void raise_by_egress(CutBound& bound, const std::vector<EgressGroup>& groups, co
 
 std::vector<EgressGroup> groups_of(const std::map<std::uint32_t, double>& by_holders, const SliceTable& slices) {
     std::vector<EgressGroup> groups;
+    groups.reserve(by_holders.size());
     for (const auto& [holders, bytes] : by_holders) {
         groups.push_back({slices.rank_set(holders), bytes});
     }
@@ -155,6 +156,7 @@ std::vector<EgressGroup> groups_of(const std::map<std::uint32_t, double>& by_hol
 template <class Rate>
 std::vector<double> rates_of(std::uint32_t count, Rate&& rate) {
     std::vector<double> rates;
+    rates.reserve(count);
     for (std::uint32_t i = 0; i < count; ++i) {
         rates.push_back(rate(i));
     }

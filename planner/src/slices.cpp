@@ -49,7 +49,7 @@ std::uint32_t SliceTable::slice_of(std::uint32_t holders, std::uint32_t receiver
     return found->second;
 }
 
-SliceTable SliceTable::of(std::vector<std::vector<std::uint32_t>> rank_sets, std::vector<Slice> slices) {
+SliceTable SliceTable::of(std::vector<std::vector<std::uint32_t>> rank_sets, const std::vector<Slice>& slices) {
     SliceTable table;
     std::vector<std::uint32_t> indices;
     for (auto& ranks : rank_sets) {

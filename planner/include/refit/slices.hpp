@@ -29,7 +29,7 @@ public:
     /// Each destination box of the workload, by who holds it. Cost: in classes, stages and shards.
     [[nodiscard]] static SliceTable make(const Workload& workload, std::uint32_t train_gpus);
     /// Of bytes that are nothing but bytes: one parameter, of one axis. Slices of equal sets are merged.
-    [[nodiscard]] static SliceTable of(std::vector<std::vector<std::uint32_t>> rank_sets, std::vector<Slice> slices);
+    [[nodiscard]] static SliceTable of(std::vector<std::vector<std::uint32_t>> rank_sets, const std::vector<Slice>& slices);
 
     [[nodiscard]] std::span<const Slice> slices() const noexcept { return slices_; }
     /// Ascending ranks. Invariant: no two sets are equal.

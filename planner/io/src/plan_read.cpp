@@ -177,7 +177,7 @@ private:
     static constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 40U;
 
     /// Numbers that describe a box of a tensor of this shape.
-    std::optional<Box> box_of(const Members& members, const std::string& key, const Json& numbers,
+    static std::optional<Box> box_of(const Members& members, const std::string& key, const Json& numbers,
                               std::span<const std::uint64_t> shape) {
         bool is_good = numbers.is_array() && numbers.size() == 2 * shape.size();
         for (const auto& number : is_good ? numbers : Json::array()) {
@@ -198,7 +198,7 @@ private:
         }
         return box;
     }
-    std::vector<Box> boxes_of(const Members& members, std::span<const std::uint64_t> shape) {
+    static std::vector<Box> boxes_of(const Members& members, std::span<const std::uint64_t> shape) {
         std::vector<Box> boxes;
         for (const auto& numbers : members.array("boxes")) {
             auto box = box_of(members, "boxes/" + std::to_string(boxes.size()), numbers, shape);
@@ -211,7 +211,7 @@ private:
     }
 
     /// A shape whose elements can be counted.
-    std::vector<std::uint64_t> shape_of(const Members& members) {
+    static std::vector<std::uint64_t> shape_of(const Members& members) {
         auto shape = members.numbers<std::uint64_t>("shape", kMostExtent);
         double elements = 1.0;
         for (const auto extent : shape) {
@@ -224,7 +224,7 @@ private:
         return shape;
     }
 
-    std::optional<Distribution> distribution_of(const Members& members, std::uint32_t ranks) {
+    static std::optional<Distribution> distribution_of(const Members& members, std::uint32_t ranks) {
         auto shape = shape_of(members);
         std::vector<Shard> shards;
         members.each("shards", [&](const Members& shard) {
@@ -420,7 +420,7 @@ private:
         }
     }
 
-    void read_hops(RelayTable& relays, const Members& hops) {
+    void read_hops(RelayTable& relays, const Members& hops) const {
         const std::uint64_t ranks = std::uint64_t{trainers_} + generators_;
         relays.message = hops.numbers<std::uint32_t>("message", relays.messages.size());
         relays.source = hops.numbers<std::uint32_t>("source", ranks);
