@@ -102,8 +102,7 @@ int plan_scenario(const Options& options, const io::Library& library) {
     const auto encoding = encoding_of(options.output, faults);
     const auto draft = take(collect_draft(options, library, faults), faults);
     if (draft && draft->fields().empty() && faults.empty()) {
-        return usage_error("which refit? Name a scenario (for example deepseek-v3-h100), a scenario file or a NeMo RL\n"
-                           "recipe; or give explicit tensors (--tensors FILE).");
+        return usage_error(which_refit(options) + "\nOr give explicit tensors (--tensors FILE).");
     }
     const auto scenario = draft ? take(io::resolve(*draft, library), faults) : std::nullopt;
     if (!faults.empty()) {

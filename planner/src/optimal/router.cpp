@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "router.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "../egress.hpp"
+#include "../pieces.hpp"
+#include "busy.hpp"
+#include "members.hpp"
+#include "refit/optimal.hpp"
+
+namespace refit {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Sums of rounded quotients may exceed what they are exactly.
+constexpr double kTolerance = 1.0 + 1e-9;
+
+/// Who of a slice's holders sends the first copy: bytes still to be sent, by domain and by holder in it.
+struct Reserve {
+    std::vector<double> domains;               ///< By position among the holders' domains.
+    std::vector<std::vector<double>> holders;  ///< By the same and position in it.
+};
+
+/// What all messages of a slice have in common.
+struct Job {
+    std::uint32_t slice = 0;
+    std::uint32_t holders = 0;                ///< Rank set.
+    std::vector<const Members*> targets;      ///< Receivers in domains without a holder.
+    std::vector<const Members*> local;        ///< Receivers in domains with one.
+    Reserve* reserve = nullptr;               ///< Null where nothing leaves the holders' domains.
+    std::uint32_t first_message = 0;
+    std::uint32_t messages = 0;
+};
+
+class Router {
+public:
+    Router(const SliceTable& slices, const Fabric& fabric, double budget, double finest)
+        : slices_{slices},
+          fabric_{fabric},
+          budget_{budget * kTolerance},
+          finest_{finest},
+          ports_(fabric.ranks()),
+          reserved_(fabric.ranks(), 0.0),
+          local_reserved_(fabric.ranks(), 0.0),
+          need_(fabric.ranks(), 0.0),
+          domain_out_(fabric.domains(), 0.0),
+          domain_reserved_(fabric.domains(), 0.0),
+          has_(fabric.ranks(), RelayTable::kNone),
+          has_message_(fabric.ranks(), RelayTable::kNone) {
+        for (std::uint32_t set = 0; set < slices.rank_sets(); ++set) {
+            members_.push_back(by_domain(slices.rank_set(set), fabric));
+        }
+    }
+
+    RelayTable run() {
+        make_jobs();
+        reserve_first_copies();
+        cut_messages();
+        std::uint32_t rounds = 0;
+        for (const auto& job : jobs_) {
+            rounds = std::max(rounds, job.messages);
+        }
+        for (std::uint32_t round = 0; round < rounds; ++round) {
+            for (const auto& job : jobs_) {
+                if (round < job.messages) {
+                    route(job, job.first_message + round);
+                }
+            }
+        }
+        return std::move(table_);
+    }
+
+private:
+    void make_jobs() {
+        for (std::uint32_t i = 0; i < slices_.slices().size(); ++i) {
+            const auto& slice = slices_.slices()[i];
+            if (slice.bytes == 0) {
+                continue;
+            }
+            auto& job = jobs_.emplace_back();
+            job.slice = i;
+            job.holders = slice.holders;
+            for (const auto rank : slices_.rank_set(slice.receivers)) {
+                need_[rank] += static_cast<double>(slice.bytes);
+            }
+            for (const auto& members : members_[slice.receivers]) {
+                const bool is_held = std::ranges::binary_search(
+                    members_[slice.holders], members.domain, {}, [](const Members& held) { return held.domain; });
+                (is_held ? job.local : job.targets).push_back(&members);
+            }
+        }
+        std::ranges::stable_sort(jobs_, std::greater{}, [&](const Job& job) { return slices_.slices()[job.slice].bytes; });
+    }
+
+    /// One flow decides from which domains first copies leave, a second from which holders in them.
+    void reserve_first_copies() {
+        std::map<std::uint32_t, double> leaving;
+        for (const auto& job : jobs_) {
+            if (!job.targets.empty()) {
+                leaving[job.holders] += static_cast<double>(slices_.slices()[job.slice].bytes);
+            }
+        }
+        std::vector<EgressGroup> groups;
+        for (const auto& [set, bytes] : leaving) {
+            auto& group = groups.emplace_back();
+            group.bytes = bytes;
+            for (const auto& members : members_[set]) {
+                group.nodes.push_back(members.domain);
+            }
+        }
+        const auto by_domains = least_egress(groups, domain_rates());
+        std::vector<EgressGroup> inner;
+        for (std::size_t i = 0; const auto& [set, bytes] : leaving) {
+            auto& reserve = reserves_[set];
+            reserve.domains = by_domains.flow[i++];
+            for (std::size_t d = 0; d < reserve.domains.size(); ++d) {
+                domain_reserved_[members_[set][d].domain] += reserve.domains[d];
+                inner.push_back({members_[set][d].ranks, reserve.domains[d]});
+            }
+        }
+        reserve_holders(inner, leaving);
+        for (auto& job : jobs_) {
+            for (const auto* receivers : job.local) {
+                for (const auto& members : members_[job.holders]) {
+                    for (const auto rank : members.domain == receivers->domain ? members.ranks : std::vector<std::uint32_t>{}) {
+                        local_reserved_[rank] += static_cast<double>(slices_.slices()[job.slice].bytes) /
+                                                 static_cast<double>(members.ranks.size());
+                    }
+                }
+            }
+            job.reserve = job.targets.empty() ? nullptr : &reserves_.at(job.holders);
+        }
+    }
+
+    void reserve_holders(const std::vector<EgressGroup>& groups, const std::map<std::uint32_t, double>& leaving) {
+        std::vector<double> rates;
+        for (std::uint32_t rank = 0; rank < fabric_.ranks(); ++rank) {
+            // A holder whose NIC is down still sends, over a neighbour's: it counts as slow, not as absent.
+            rates.push_back(std::max(fabric_.ports(rank).nic_out, 1.0));
+        }
+        const auto shares = least_egress(groups, rates);
+        std::size_t group = 0;
+        for (const auto& [set, bytes] : leaving) {
+            auto& reserve = reserves_[set];
+            for (const auto& members : members_[set]) {
+                reserve.holders.push_back(shares.flow[group]);
+                for (std::size_t i = 0; i < members.ranks.size(); ++i) {
+                    reserved_[members.ranks[i]] += shares.flow[group][i];
+                }
+                ++group;
+            }
+        }
+    }
+
+    [[nodiscard]] std::vector<double> domain_rates() const {
+        std::vector<double> rates;
+        for (std::uint32_t domain = 0; domain < fabric_.domains(); ++domain) {
+            rates.push_back(std::max(fabric_.domain_ports(domain).nic_out, 1.0));
+        }
+        return rates;
+    }
+
+    /// As few messages as give each way into the receivers' domains its share.
+    void cut_messages() {
+        std::map<std::uint32_t, std::uint64_t> columns;
+        for (const auto& job : jobs_) {
+            ++columns[slices_.slices()[job.slice].receivers];
+        }
+        for (auto& job : jobs_) {
+            const auto& slice = slices_.slices()[job.slice];
+            const auto bytes = static_cast<double>(slice.bytes);
+            std::size_t members = 1;
+            for (const auto& list : {job.targets, job.local}) {
+                for (const auto* receivers : list) {
+                    members = std::max(members, receivers->ranks.size());
+                }
+            }
+            const auto ways = static_cast<double>(std::max<std::size_t>(job.targets.size(), 1) * members);
+            const auto wanted = std::ceil(ways / static_cast<double>(columns[slice.receivers]));
+            const auto usual = usual_rate(slice);
+            // Of a port's time, what one message takes of its relays' NIC and of its landing's NVLink.
+            const auto copies = static_cast<double>(std::max<std::size_t>(job.targets.size(), 2) - 1);
+            const auto share = bytes * copies / (budget_ * usual);
+            const auto needed = std::min(wanted, std::ceil(share / finest_));
+            const auto fine = std::ceil(bytes / (budget_ * usual) / (2.0 * finest_));
+            const auto most = std::max<std::uint64_t>(slice.bytes / kSmallestMessage, 1);
+            const auto messages = std::min(static_cast<std::uint64_t>(std::max({needed, fine, 1.0})), most);
+            job.first_message = static_cast<std::uint32_t>(table_.messages.size());
+            append_messages(table_, slices_.parts(job.slice), slices_.element_bytes(), messages);
+            job.messages = static_cast<std::uint32_t>(table_.messages.size()) - job.first_message;
+        }
+    }
+
+    /// The fastest NIC of the first holder and receiver: scales messages to the work.
+    [[nodiscard]] double usual_rate(const Slice& slice) const {
+        const auto& from = fabric_.domain_ports(fabric_.domain_of(slices_.rank_set(slice.holders).front()));
+        const auto& to = fabric_.domain_ports(fabric_.domain_of(slices_.rank_set(slice.receivers).front()));
+        const auto a = from.nic_out / static_cast<double>(fabric_.members(fabric_.domain_of(slices_.rank_set(slice.holders).front())).size());
+        const auto b = to.nic_in / static_cast<double>(fabric_.members(fabric_.domain_of(slices_.rank_set(slice.receivers).front())).size());
+        return std::max({a, b, 1.0});
+    }
+
+    void route(const Job& job, std::uint32_t message) {
+        current_ = message;
+        bytes_ = static_cast<double>(table_.messages[message].bytes);
+        const auto& holders = members_[job.holders];
+        for (const auto& members : holders) {
+            for (const auto rank : members.ranks) {
+                has_[rank] = RelayTable::kNone;
+                has_message_[rank] = message;
+            }
+        }
+        // First where a holder is near: its neighbours' NICs may then send the message on.
+        for (const auto* receivers : job.local) {
+            const auto holder = holder_in(holders, receivers->domain);
+            release_local(holders, receivers->domain);
+            spread(holder, *receivers);
+        }
+        if (!job.targets.empty()) {
+            route_across(job, holders);
+        }
+    }
+
+    void release_local(const std::vector<Members>& holders, std::uint32_t domain) {
+        for (const auto& members : holders) {
+            for (const auto rank : members.domain == domain ? members.ranks : std::vector<std::uint32_t>{}) {
+                local_reserved_[rank] -= bytes_ / static_cast<double>(members.ranks.size());
+            }
+        }
+    }
+
+    void route_across(const Job& job, const std::vector<Members>& holders) {
+        const auto holder = take_first_copy(*job.reserve, holders);
+        const auto entry = entry_of(job.targets, current_);
+        entered_.clear();
+        entered_.push_back(enter(holder, *job.targets[entry]));
+        for (std::size_t i = 1; i < job.targets.size(); ++i) {
+            const auto& target = *job.targets[(entry + i) % job.targets.size()];
+            entered_.push_back(enter(sender(holders, *job.targets[entry]), target));
+        }
+    }
+
+    /// The holder with the most of its reserve left, of the domain with the most left.
+    std::uint32_t take_first_copy(Reserve& reserve, const std::vector<Members>& holders) {
+        const auto d = static_cast<std::size_t>(std::ranges::max_element(reserve.domains) - reserve.domains.begin());
+        auto& left = reserve.holders[d];
+        const auto h = static_cast<std::size_t>(std::ranges::max_element(left) - left.begin());
+        const auto rank = holders[d].ranks[h];
+        release(reserve.domains[d], domain_reserved_[holders[d].domain]);
+        release(left[h], reserved_[rank]);
+        return rank;
+    }
+    void release(double& share, double& sum) const {
+        sum = std::max(0.0, sum - bytes_);
+        share -= bytes_;
+    }
+
+    /// The domain that would be done soonest if it passed the message on to all others.
+    [[nodiscard]] std::size_t entry_of(const std::vector<const Members*>& targets, std::uint32_t turn) const {
+        const auto copies = static_cast<double>(targets.size() - 1);
+        std::size_t best = 0;
+        double least = kInfinity;
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            const auto index = (i + turn) % targets.size();
+            const auto domain = targets[index]->domain;
+            const auto load = seconds(domain_out_[domain] + domain_reserved_[domain] + copies * bytes_,
+                                      fabric_.domain_ports(domain).nic_out);
+            if (load < least * (1.0 - 1e-12) || (i == 0 && least == kInfinity)) {
+                least = load;
+                best = index;
+            }
+        }
+        return best;
+    }
+
+    /// From where the message goes on to a further domain, in this order: a holder by its own NIC, a GPU of the domain
+    /// that it entered first by its own NIC, the same two by neighbours' NICs, each while within budget; else the
+    /// domain that has least to send.
+    [[nodiscard]] std::uint32_t sender(const std::vector<Members>& holders, const Members& entry) const {
+        const auto holder = freest_holder(holders);
+        const bool has_room = domain_has_room(fabric_.domain_of(holder));
+        if (has_room && own_nic_seconds(holder) <= budget_) {
+            return holder;
+        }
+        if (const auto relay = own_nic_relay(entry, entered_.front())) {
+            return *relay;
+        }
+        if (has_room) {
+            return holder;
+        }
+        if (domain_has_room(fabric_.domain_of(entered_.front()))) {
+            return entered_.front();
+        }
+        auto best = holder;
+        for (const auto rank : entered_) {
+            best = domain_seconds(fabric_.domain_of(rank)) < domain_seconds(fabric_.domain_of(best)) ? rank : best;
+        }
+        return best;
+    }
+
+    /// Of the domain with most room, the holder whose own NIC has.
+    [[nodiscard]] std::uint32_t freest_holder(const std::vector<Members>& holders) const {
+        const auto& members =
+            *std::ranges::min_element(holders, {}, [&](const Members& held) { return domain_seconds(held.domain); });
+        return *std::ranges::min_element(members.ranks, {}, [&](std::uint32_t rank) { return own_nic_seconds(rank); });
+    }
+
+    [[nodiscard]] double own_nic_seconds(std::uint32_t rank) const {
+        return seconds(ports_[rank].nic_out + reserved_[rank] + bytes_, fabric_.ports(rank).nic_out);
+    }
+    [[nodiscard]] double domain_seconds(std::uint32_t domain) const {
+        return seconds(domain_out_[domain] + domain_reserved_[domain] + bytes_, fabric_.domain_ports(domain).nic_out);
+    }
+    [[nodiscard]] bool domain_has_room(std::uint32_t domain) const {
+        return domain_seconds(domain) <= budget_;
+    }
+
+    /// A receiver of the entry domain whose own NIC stays within budget: the one where the message landed, or another.
+    [[nodiscard]] std::optional<std::uint32_t> own_nic_relay(const Members& entry, std::uint32_t landed) const {
+        const auto fits = [&](std::uint32_t rank) {
+            return has_message_[rank] == current_ && own_nic_seconds(rank) <= budget_;
+        };
+        if (fits(landed)) {
+            return landed;
+        }
+        const auto found = std::ranges::find_if(entry.ranks, fits);
+        return found == entry.ranks.end() ? std::nullopt : std::optional{*found};
+    }
+
+    /// Brings the message into a domain and to all its receivers; returns where it landed.
+    std::uint32_t enter(std::uint32_t holder, const Members& receivers) {
+        const auto landing = landing_of(receivers);
+        const auto exit = exit_of(holder);
+        if (exit != holder && has_message_[exit] != current_) {
+            send(holder, exit);
+        }
+        send(exit, landing);
+        spread(landing, receivers);
+        return landing;
+    }
+
+    /// Own NIC while within budget, else the least busy of the domain.
+    [[nodiscard]] std::uint32_t exit_of(std::uint32_t rank) const {
+        const auto load = [&](std::uint32_t candidate) {
+            const auto held = candidate == rank ? 0.0 : reserved_[candidate];
+            return seconds(ports_[candidate].nic_out + held + bytes_, fabric_.ports(candidate).nic_out);
+        };
+        if (load(rank) <= budget_) {
+            return rank;
+        }
+        const auto by_proxy = [&](std::uint32_t candidate) {
+            const auto nvlink = candidate == rank || has_message_[candidate] == current_
+                                    ? 0.0
+                                    : seconds(ports_[candidate].nvlink_in + bytes_, fabric_.ports(candidate).nvlink_in);
+            return nvlink <= budget_ ? load(candidate) : std::max(load(candidate), nvlink);
+        };
+        const auto& members = fabric_.members(fabric_.domain_of(rank));
+        const auto best = *std::ranges::min_element(members, {}, by_proxy);
+        const auto leaving = seconds(ports_[rank].nvlink_out + bytes_, fabric_.ports(rank).nvlink_out);
+        return std::max(by_proxy(best), leaving) < load(rank) ? best : rank;
+    }
+
+    /// The receiver that has least to do, while its NIC stays within budget; else the least busy NIC of the domain.
+    [[nodiscard]] std::uint32_t landing_of(const Members& receivers) const {
+        const auto in = [&](std::uint32_t rank) {
+            return seconds(ports_[rank].nic_in + bytes_, fabric_.ports(rank).nic_in);
+        };
+        const auto copies = static_cast<double>(receivers.ranks.size() - 1);
+        const auto work = [&](std::uint32_t rank) {
+            const auto& ports = fabric_.ports(rank);
+            return std::max(in(rank), seconds(ports_[rank].nvlink_out + copies * bytes_, ports.nvlink_out));
+        };
+        // Who wants more than its NVLink can take in time has to land messages itself.
+        const auto pressed = [&](std::uint32_t rank) {
+            const auto over_nvlink = seconds(need_[rank] - ports_[rank].nic_in, fabric_.ports(rank).nvlink_in);
+            return in(rank) <= budget_ && over_nvlink > budget_ ? over_nvlink : 0.0;
+        };
+        const auto most_pressed = *std::ranges::max_element(receivers.ranks, {}, pressed);
+        if (pressed(most_pressed) > 0.0) {
+            return most_pressed;
+        }
+        const auto best = *std::ranges::min_element(receivers.ranks, {}, work);
+        if (in(best) <= budget_) {
+            return best;
+        }
+        const auto by_proxy = [&](std::uint32_t rank) {
+            const auto nvlink = seconds(ports_[rank].nvlink_out + bytes_, fabric_.ports(rank).nvlink_out);
+            return nvlink <= budget_ ? in(rank) : std::max(in(rank), nvlink);
+        };
+        const auto& members = fabric_.members(receivers.domain);
+        const auto proxy = *std::ranges::min_element(members, {}, by_proxy);
+        return by_proxy(proxy) < in(best) ? proxy : best;
+    }
+
+    /// From a GPU that has the message to all receivers in its domain. Where the first would exceed the budget, a
+    /// receiver passes it on.
+    void spread(std::uint32_t from, const Members& receivers) {
+        for (std::size_t i = 0; i < receivers.ranks.size(); ++i) {
+            const auto to = receivers.ranks[(i + current_) % receivers.ranks.size()];
+            if (has_message_[to] == current_) {
+                continue;
+            }
+            send(spreader(from, receivers), to);
+            // A neighbour that only lends its NIC hands the message over once.
+            from = has_message_[from] == current_ && is_lender(from, receivers) ? to : from;
+        }
+    }
+
+    [[nodiscard]] bool is_lender(std::uint32_t rank, const Members& receivers) const {
+        return has_[rank] != RelayTable::kNone && !std::ranges::binary_search(receivers.ranks, rank);
+    }
+
+    [[nodiscard]] std::uint32_t spreader(std::uint32_t from, const Members& receivers) const {
+        const auto out = [&](std::uint32_t rank) {
+            return seconds(ports_[rank].nvlink_out + local_reserved_[rank] + bytes_, fabric_.ports(rank).nvlink_out);
+        };
+        if (out(from) <= budget_) {
+            return from;
+        }
+        auto best = from;
+        for (const auto rank : receivers.ranks) {
+            if (has_message_[rank] == current_ && out(rank) < out(best)) {
+                best = rank;
+            }
+        }
+        return best;
+    }
+
+    [[nodiscard]] std::uint32_t holder_in(const std::vector<Members>& holders, std::uint32_t domain) const {
+        const auto found = std::ranges::find(holders, domain, &Members::domain);
+        return *std::ranges::min_element(found->ranks, {}, [&](std::uint32_t rank) {
+            return seconds(ports_[rank].nvlink_out, fabric_.ports(rank).nvlink_out);
+        });
+    }
+
+    void send(std::uint32_t from, std::uint32_t to) {
+        table_.message.push_back(current_);
+        table_.source.push_back(from);
+        table_.destination.push_back(to);
+        table_.follows.push_back(has_[from]);
+        has_[to] = static_cast<std::uint32_t>(table_.size() - 1);
+        has_message_[to] = current_;
+        if (fabric_.domain_of(from) == fabric_.domain_of(to)) {
+            ports_[from].nvlink_out += bytes_;
+            ports_[to].nvlink_in += bytes_;
+        } else {
+            ports_[from].nic_out += bytes_;
+            ports_[to].nic_in += bytes_;
+            domain_out_[fabric_.domain_of(from)] += bytes_;
+        }
+    }
+
+    const SliceTable& slices_;
+    const Fabric& fabric_;
+    double budget_;
+    double finest_;  ///< Of a port's time that one message may take.
+    std::vector<std::vector<Members>> members_;  ///< By rank set.
+    std::map<std::uint32_t, Reserve> reserves_;  ///< By rank set of holders.
+    std::vector<Job> jobs_;
+    RelayTable table_;
+    std::vector<PortSeconds> ports_;        ///< Here in bytes.
+    std::vector<double> reserved_;          ///< By rank: first copies that it has yet to send. Unit: byte.
+    std::vector<double> local_reserved_;    ///< By rank: what it has yet to send over NVLink at least once. Unit: byte.
+    std::vector<double> need_;              ///< By rank: what it wants. Unit: byte.
+    std::vector<double> domain_out_;        ///< Bytes sent by NICs of the domain.
+    std::vector<double> domain_reserved_;   ///< First copies that it has yet to send. Unit: byte.
+    std::vector<std::uint32_t> has_;        ///< By rank: the hop that brought it the message of has_message_.
+    std::vector<std::uint32_t> has_message_;
+    std::vector<std::uint32_t> entered_;    ///< Where the message landed, in the domain that it entered first, then others.
+    std::uint32_t current_ = 0;
+    double bytes_ = 0.0;
+};
+
+}  // namespace
+
+RelayTable route_within(const SliceTable& slices, const Fabric& fabric, double budget, double finest) {
+    return Router{slices, fabric, budget, finest}.run();
+}
+
+}  // namespace refit
