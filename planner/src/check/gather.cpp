@@ -49,15 +49,15 @@ public:
 
 private:
     bool are_trainers(const std::vector<RankId>& group) {
-        for (const auto rank : group) {
-            if (rank.index() >= train_gpus_) {
-                log_.add("gather-member",
-                         {.stage = stage_, .parameter = facts_.index(), .rank = rank.index()},
-                         "no trainer, but in a gather");
-                return false;
-            }
+        const auto foreign =
+            std::ranges::find_if(group, [&](RankId rank) { return rank.index() >= train_gpus_; });
+        if (foreign == group.end()) {
+            return true;
         }
-        return true;
+        log_.add("gather-member",
+                 {.stage = stage_, .parameter = facts_.index(), .rank = foreign->index()},
+                 "no trainer, but in a gather");
+        return false;
     }
 
     /// Of the tensors of a slice; copies of another slice's tensors are the same tensors, and cost nothing.
