@@ -186,11 +186,60 @@ void add_ingress(CutBounds& bounds, const Demands& demands, const Fabric& fabric
     }
 }
 
+DomainSet pods_of(const std::vector<std::uint32_t>& ranks, const Fabric& fabric) {
+    auto pods = domains_of(ranks, fabric);
+    for (auto& domain : pods) {
+        domain = fabric.pod_of(domain);
+    }
+    std::ranges::sort(pods);
+    pods.erase(std::unique(pods.begin(), pods.end()), pods.end());
+    return pods;
+}
+
+/// The cuts between pods, as those between domains.
+void add_pods(CutBounds& bounds, const SliceTable& slices, const Fabric& fabric) {
+    const auto& spine = fabric.spine();
+    std::vector<double> entering(spine.pods(), 0.0);
+    std::map<DomainSet, double> leaving;
+    std::vector<bool> is_taking_part(spine.pods(), false);
+    double copies = 0.0;
+    for (const auto& slice : slices.slices()) {
+        const auto held = pods_of(slices.rank_set(slice.holders), fabric);
+        bool leaves = false;
+        for (const auto pod : pods_of(slices.rank_set(slice.receivers), fabric)) {
+            is_taking_part[pod] = true;
+            if (!std::ranges::binary_search(held, pod)) {
+                entering[pod] += static_cast<double>(slice.bytes);
+                copies += static_cast<double>(slice.bytes);
+                leaves = true;
+            }
+        }
+        for (const auto pod : held) {
+            is_taking_part[pod] = true;
+        }
+        if (leaves) {
+            leaving[held] += static_cast<double>(slice.bytes);
+        }
+    }
+    double uplinks = 0.0;
+    std::vector<EgressGroup> groups;
+    for (std::uint32_t pod = 0; pod < spine.pods(); ++pod) {
+        raise(bounds.cuts[static_cast<std::size_t>(BoundKind::kPodIngress)], entering[pod], spine.down[pod], "pod " + std::to_string(pod));
+        uplinks += is_taking_part[pod] ? spine.up[pod] : 0.0;
+    }
+    for (const auto& [held, bytes] : leaving) {
+        groups.push_back({held, bytes});
+    }
+    raise_by_egress(bounds.cuts[static_cast<std::size_t>(BoundKind::kPodEgress)], groups, spine.up, "pod");
+    raise(bounds.cuts[static_cast<std::size_t>(BoundKind::kPodVolume)], copies, uplinks, "all uplinks");
+}
+
 CutBounds all_bounds(const SliceTable& slices, const Fabric& fabric, bool with_own_nics) {
     Demands demands{slices, fabric};
     CutBounds bounds;
     for (const auto kind : {BoundKind::kDomainIngress, BoundKind::kGpuIngress, BoundKind::kLocalIngress, BoundKind::kPortIngress,
-                            BoundKind::kSourceEgress, BoundKind::kGpuEgress, BoundKind::kLocalEgress, BoundKind::kCopyVolume}) {
+                            BoundKind::kSourceEgress, BoundKind::kGpuEgress, BoundKind::kLocalEgress, BoundKind::kCopyVolume,
+                            BoundKind::kPodIngress, BoundKind::kPodEgress, BoundKind::kPodVolume}) {
         bounds.cuts.push_back({kind, Seconds{}, ""});
     }
     bounds.own_nic_egress.kind = BoundKind::kSourceEgress;
@@ -215,6 +264,9 @@ CutBounds all_bounds(const SliceTable& slices, const Fabric& fabric, bool with_o
                         groups_of(demands.leaving_by_holders, slices),
                         rates_of(fabric.ranks(), [&](auto i) { return fabric.ports(i).nic_out; }),
                         "rank");
+    }
+    if (fabric.spine().pods() > 0) {
+        add_pods(bounds, slices, fabric);
     }
     double nics = 0.0;
     for (const auto domain : demands.senders()) {
@@ -242,6 +294,12 @@ std::string_view name_of(BoundKind kind) noexcept {
             return "local-egress";
         case BoundKind::kCopyVolume:
             return "copy-volume";
+        case BoundKind::kPodIngress:
+            return "pod-ingress";
+        case BoundKind::kPodEgress:
+            return "pod-egress";
+        case BoundKind::kPodVolume:
+            return "pod-volume";
         case BoundKind::kDomainIngress:
             break;
     }

@@ -36,14 +36,18 @@ SideRates port_rates(const Cluster& cluster, double nic, double nvlink) {
     return {of(cluster.train_system()), of(cluster.generate_system())};
 }
 
-Fabric::Fabric(std::vector<std::uint32_t> domain_of, std::vector<GpuPorts> ports)
-    : domain_of_{std::move(domain_of)}, ports_{std::move(ports)} {
+Fabric::Fabric(std::vector<std::uint32_t> domain_of, std::vector<GpuPorts> ports, Spine spine)
+    : domain_of_{std::move(domain_of)}, ports_{std::move(ports)}, spine_{std::move(spine)} {
     if (domain_of_.size() != ports_.size() || ports_.empty()) {
         throw std::logic_error{"Fabric: a domain and ports for each rank"};
     }
     members_.resize(std::ranges::max(domain_of_) + std::size_t{1});
+    if (!spine_.pod_of.empty() && (spine_.pod_of.size() != members_.size() || spine_.up.size() != spine_.down.size())) {
+        throw std::logic_error{"Fabric: a pod for each domain, and rates for each pod"};
+    }
     domain_ports_.resize(members_.size());
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+        place_.push_back(static_cast<std::uint32_t>(members_[domain_of_[rank]].size()));
         members_[domain_of_[rank]].push_back(rank);
         auto& sum = domain_ports_[domain_of_[rank]];
         sum.nic_out += ports_[rank].nic_out;

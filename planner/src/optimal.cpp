@@ -26,7 +26,7 @@ std::uint32_t chunks_of(const RelayTable& relays) {
 RelayTable optimal_relays(const SliceTable& slices, const Fabric& fabric) {
     const auto bound = lower_bound(slices, fabric).time.value();
     const auto time_of = [&](const RelayTable& relays) {
-        return busiest_port(port_seconds(relays, fabric)).time.value();
+        return std::max(busiest_port(port_seconds(relays, fabric)).time.value(), uplink_seconds(relays, fabric));
     };
     // The first plan holds even if it is endless, because a port that nothing can replace is down.
     auto best = route_within(slices, fabric, bound, 0.02);
@@ -71,6 +71,24 @@ std::vector<PortSeconds> port_seconds(const RelayTable& relays, const Fabric& fa
     return ports;
 }
 
+double uplink_seconds(const RelayTable& relays, const Fabric& fabric) {
+    const auto& spine = fabric.spine();
+    std::vector<double> up(spine.pods(), 0.0);
+    std::vector<double> down(spine.pods(), 0.0);
+    for (std::size_t i = 0; spine.pods() > 0 && i < relays.size(); ++i) {
+        const auto from = fabric.pod_of(fabric.domain_of(relays.source[i]));
+        const auto to = fabric.pod_of(fabric.domain_of(relays.destination[i]));
+        const auto bytes = from == to ? 0.0 : static_cast<double>(relays.messages[relays.message[i]].bytes);
+        up[from] += bytes;
+        down[to] += bytes;
+    }
+    double longest = 0.0;
+    for (std::uint32_t pod = 0; pod < spine.pods(); ++pod) {
+        longest = std::max({longest, seconds(up[pod], spine.up[pod]), seconds(down[pod], spine.down[pod])});
+    }
+    return longest;
+}
+
 BusiestPort busiest_port(const std::vector<PortSeconds>& ports) {
     BusiestPort busiest;
     for (std::uint32_t rank = 0; rank < ports.size(); ++rank) {
@@ -92,7 +110,8 @@ Seconds paced_time(const RelayTable& relays, const Fabric& fabric) {
         return Seconds{};
     }
     const auto hops = static_cast<double>(relays.depth() - 1);
-    return busiest_port(port_seconds(relays, fabric)).time * (1.0 + hops / relays.chunks);
+    const auto busy = std::max(busiest_port(port_seconds(relays, fabric)).time, Seconds{uplink_seconds(relays, fabric)});
+    return busy * (1.0 + hops / relays.chunks);
 }
 
 }  // namespace refit

@@ -28,6 +28,18 @@ TEST(Fabric, FollowsTheCluster) {
     EXPECT_EQ(fabric.ports(300), (GpuPorts{25e9, 25e9, 225e9, 225e9}));
 }
 
+TEST(Fabric, KnowsPodsAndRails) {
+    const std::vector<GpuPorts> ports(4, {1.0, 1.0, 1.0, 1.0});
+    const Fabric flat{{0, 0, 1, 1}, ports};
+    EXPECT_EQ(flat.pod_of(1), 0U);
+    EXPECT_TRUE(flat.is_connected(0, 3));
+    const Fabric spine{{0, 0, 1, 1}, ports, Spine{{0, 1}, {5.0, 5.0}, {5.0, 5.0}, 2}};
+    EXPECT_EQ(spine.pod_of(1), 1U);
+    EXPECT_TRUE(spine.is_connected(0, 2));
+    EXPECT_FALSE(spine.is_connected(0, 3));
+    EXPECT_THROW((Fabric{{0, 0, 1, 1}, ports, Spine{{0}, {5.0}, {5.0}, 0}}), std::logic_error);
+}
+
 TEST(Fabric, WantsPortsForEachRank) {
     EXPECT_THROW((Fabric{{0, 0}, {{1.0, 1.0, 1.0, 1.0}}}), std::logic_error);
     EXPECT_THROW((Fabric{{}, {}}), std::logic_error);

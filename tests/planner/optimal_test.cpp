@@ -223,6 +223,49 @@ TEST(OptimalDegraded, UnequalEgressIsEnteredElsewhere) {
     EXPECT_LE(solved.certificate, 1.05);
 }
 
+TEST(OptimalSpine, EntersEachPodOnce) {
+    // 2:1 between pods of 32, 64 and 128 GPUs, that is of 1, 2 and 4 engines; all stages of 16 x 7.5 GB. A pod of one engine
+    // takes all of it over 32 x 25 GB/s; larger ones do no worse than their nodes, which take a quarter over 400 GB/s.
+    for (const auto& [gpus, milliseconds] : {std::pair{32U, 150.324}, std::pair{64U, 75.162}, std::pair{128U, 75.162}}) {
+        const auto nodes = study::apart(kDeepSeekAll, 8, study::kH100);
+        const auto fabric = study::under(nodes, study::two_to_one(nodes, gpus));
+        const auto solved = solve(kDeepSeekAll, fabric);
+        EXPECT_NEAR(solved.bound.value() * 1e3, milliseconds, 0.0005) << gpus;
+        EXPECT_LE(solved.certificate, 1.001) << gpus;
+        EXPECT_LE(uplink_seconds(solved.relays, fabric), 1.001 * solved.bound.value()) << gpus;
+        auto as_chunked = solved.relays;
+        as_chunked.chunks = 20;
+        EXPECT_LE(paced_time(as_chunked, fabric) / solved.bound, 1.10 + 1e-9) << gpus;
+        expect_delivery(solved.relays, solved.slices);
+    }
+}
+
+TEST(OptimalSpine, OfOneStageIsBoundByItsSender) {
+    const auto nodes = study::apart(kDeepSeekStage, 8, study::kH100);
+    const auto fabric = study::under(nodes, study::two_to_one(nodes, 64));
+    const auto solved = solve(kDeepSeekStage, fabric);
+    EXPECT_NEAR(solved.bound.value() * 1e3, 9.395, 0.0005);
+    EXPECT_LE(solved.certificate, 1.001);
+    EXPECT_LE(uplink_seconds(solved.relays, fabric), solved.bound.value());
+}
+
+TEST(OptimalRails, JoinsOnlyNicsOfOneRail) {
+    for (const auto& row : study::cases()) {
+        if (!row.name.ends_with("Nodes")) {
+            continue;
+        }
+        const auto fabric = study::under(row.fabric, Spine{{}, {}, {}, 8});
+        const auto solved = solve(row.layout, fabric);
+        EXPECT_LE(solved.certificate, 1.07) << row.name;
+        for (std::size_t hop = 0; hop < solved.relays.size(); ++hop) {
+            const auto from = solved.relays.source[hop];
+            const auto to = solved.relays.destination[hop];
+            EXPECT_TRUE(fabric.domain_of(from) == fabric.domain_of(to) || from % 8 == to % 8) << row.name;
+        }
+        expect_delivery(solved.relays, solved.slices);
+    }
+}
+
 TEST(OptimalRandom, StaysNearTheBoundOnUnequalPorts) {
     std::vector<double> certificates;
     for (std::uint64_t seed = 0; seed < 500; ++seed) {

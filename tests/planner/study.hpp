@@ -113,6 +113,28 @@ inline Fabric with_ports(const Fabric& fabric, const std::vector<std::pair<std::
     return {std::move(domains), std::move(ports)};
 }
 
+/// The same fabric under a spine.
+inline Fabric under(const Fabric& fabric, Spine spine) {
+    std::vector<std::uint32_t> domains;
+    std::vector<GpuPorts> ports;
+    for (std::uint32_t rank = 0; rank < fabric.ranks(); ++rank) {
+        domains.push_back(fabric.domain_of(rank));
+        ports.push_back(fabric.ports(rank));
+    }
+    return {std::move(domains), std::move(ports), std::move(spine)};
+}
+
+/// Pods of `gpus` GPUs in nodes of 8, whose uplinks carry half of what their NICs can.
+inline Spine two_to_one(const Fabric& fabric, std::uint32_t gpus) {
+    Spine spine;
+    for (std::uint32_t domain = 0; domain < fabric.domains(); ++domain) {
+        spine.pod_of.push_back(domain * 8 / gpus);
+    }
+    spine.up.assign(spine.pod_of.back() + 1, gpus * kNic / 2.0);
+    spine.down = spine.up;
+    return spine;
+}
+
 /// A row of the study: bounds in milliseconds, 0 where it prints none.
 struct Case {
     std::string name;

@@ -22,6 +22,9 @@ enum class BoundKind : std::uint8_t {
     kGpuEgress,      ///< B3 per GPU: every byte leaves the GPUs that alone hold it once, over their NICs and NVLinks.
     kLocalEgress,    ///< B3 where no NIC serves: what only one domain holds and wants leaves its holders over NVLink.
     kCopyVolume,     ///< B4: each receiving domain costs one copy on some NIC.
+    kPodIngress,     ///< Every byte wanted in a pod without a holder enters it once.
+    kPodEgress,      ///< Every byte leaves the pods that alone hold it once.
+    kPodVolume,      ///< Each receiving pod costs one copy on some uplink.
 };
 
 [[nodiscard]] std::string_view name_of(BoundKind kind) noexcept;

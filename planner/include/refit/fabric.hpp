@@ -33,12 +33,23 @@ struct GpuPorts {
     bool operator==(const GpuPorts&) const = default;
 };
 
-/// The GPUs of a job by their ports, in NVLink domains, on a network without bottleneck of its own.
+/// What lies between the NICs, where it limits.
+struct Spine {
+    std::vector<std::uint32_t> pod_of;  ///< By domain: its leaf group. Empty: NICs alone limit.
+    std::vector<double> up;             ///< By pod: what it can send to all others. Unit: bytes per second.
+    std::vector<double> down;           ///< By pod: what it can receive from all others.
+    /// NICs of one rail, by their place in the domain, reach only each other; 0: any reaches any.
+    std::uint32_t rails = 0;
+
+    [[nodiscard]] std::uint32_t pods() const noexcept { return static_cast<std::uint32_t>(up.size()); }
+};
+
+/// The GPUs of a job by their ports, in NVLink domains.
 /// Invariant: `domain_of` and `ports` have an entry a rank; every domain below `domains` has a member.
 class Fabric {
 public:
-    /// Pre: equal lengths; domains are numbered from 0 without gaps.
-    Fabric(std::vector<std::uint32_t> domain_of, std::vector<GpuPorts> ports);
+    /// Pre: equal lengths; domains are numbered from 0 without gaps; the spine, if any, has a pod for each domain.
+    Fabric(std::vector<std::uint32_t> domain_of, std::vector<GpuPorts> ports, Spine spine = {});
     /// One port set a rank, alike within a side.
     Fabric(const Cluster& cluster, const SideRates& rates);
 
@@ -46,6 +57,15 @@ public:
     [[nodiscard]] std::uint32_t domains() const noexcept { return static_cast<std::uint32_t>(members_.size()); }
     [[nodiscard]] std::uint32_t domain_of(std::uint32_t rank) const noexcept { return domain_of_[rank]; }
     [[nodiscard]] const GpuPorts& ports(std::uint32_t rank) const noexcept { return ports_[rank]; }
+    [[nodiscard]] const Spine& spine() const noexcept { return spine_; }
+    /// Pod of a domain; 0 where the network has no bottleneck of its own.
+    [[nodiscard]] std::uint32_t pod_of(std::uint32_t domain) const noexcept {
+        return spine_.pod_of.empty() ? 0 : spine_.pod_of[domain];
+    }
+    /// Whether two NICs reach each other.
+    [[nodiscard]] bool is_connected(std::uint32_t a, std::uint32_t b) const noexcept {
+        return spine_.rails == 0 || place_[a] % spine_.rails == place_[b] % spine_.rails;
+    }
     /// Ranks of a domain, ascending.
     [[nodiscard]] const std::vector<std::uint32_t>& members(std::uint32_t domain) const noexcept { return members_[domain]; }
     /// Sums over the members of a domain.
@@ -56,6 +76,8 @@ private:
     std::vector<GpuPorts> ports_;
     std::vector<std::vector<std::uint32_t>> members_;
     std::vector<GpuPorts> domain_ports_;
+    std::vector<std::uint32_t> place_;  ///< By rank: its place among the members of its domain.
+    Spine spine_;
 };
 
 }  // namespace refit

@@ -30,6 +30,9 @@ struct PortSeconds {
     double nvlink_in = 0.0;
 };
 
+/// How long the busiest uplink of a pod is busy, up or down. Unit: second; 0 without pods.
+[[nodiscard]] double uplink_seconds(const RelayTable& relays, const Fabric& fabric);
+
 /// By rank; a hop inside a domain goes over NVLink. A port that is down and used takes infinitely long.
 [[nodiscard]] std::vector<PortSeconds> port_seconds(const RelayTable& relays, const Fabric& fabric);
 

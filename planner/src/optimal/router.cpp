@@ -51,6 +51,7 @@ public:
           need_(fabric.ranks(), 0.0),
           domain_out_(fabric.domains(), 0.0),
           domain_reserved_(fabric.domains(), 0.0),
+          pod_up_(std::max(fabric.spine().pods(), 1U), 0.0),
           has_(fabric.ranks(), RelayTable::kNone),
           has_message_(fabric.ranks(), RelayTable::kNone) {
         for (std::uint32_t set = 0; set < slices.rank_sets(); ++set) {
@@ -237,13 +238,79 @@ private:
 
     void route_across(const Job& job, const std::vector<Members>& holders) {
         const auto holder = take_first_copy(*job.reserve, holders);
-        const auto entry = entry_of(job.targets, current_);
-        entered_.clear();
-        entered_.push_back(enter(holder, *job.targets[entry]));
-        for (std::size_t i = 1; i < job.targets.size(); ++i) {
-            const auto& target = *job.targets[(entry + i) % job.targets.size()];
-            entered_.push_back(enter(sender(holders, *job.targets[entry]), target));
+        if (fabric_.spine().pods() > 0) {
+            route_by_pods(job, holders, holder);
+            return;
         }
+        visit(job.targets, holders, holder);
+    }
+
+    /// The first target by `first`, the others by whoever has most room.
+    void visit(const std::vector<const Members*>& targets, const std::vector<Members>& holders, std::uint32_t first) {
+        const auto entry = entry_of(targets, current_);
+        entered_.clear();
+        entered_.push_back(enter(first, *targets[entry]));
+        visit_others(targets, holders, entry);
+    }
+    void visit_others(const std::vector<const Members*>& targets, const std::vector<Members>& holders, std::size_t entry) {
+        for (std::size_t i = 1; i < targets.size(); ++i) {
+            const auto& target = *targets[(entry + i) % targets.size()];
+            entered_.push_back(enter(sender(holders, *targets[entry]), target));
+        }
+    }
+
+    /// Each pod is entered once, over the uplink of a holder's pod or of the pod that was entered first; what is inside
+    /// stays inside.
+    void route_by_pods(const Job& job, const std::vector<Members>& holders, std::uint32_t first) {
+        std::map<std::uint32_t, std::vector<const Members*>> targets;
+        std::map<std::uint32_t, std::vector<Members>> held;
+        for (const auto* target : job.targets) {
+            targets[fabric_.pod_of(target->domain)].push_back(target);
+        }
+        for (const auto& members : holders) {
+            held[fabric_.pod_of(members.domain)].push_back(members);
+        }
+        std::vector<std::uint32_t> others;
+        for (const auto& [pod, list] : targets) {
+            if (const auto near = held.find(pod); near != held.end()) {
+                visit(list, near->second, freest_holder(near->second));
+            } else {
+                others.push_back(pod);
+            }
+        }
+        std::optional<std::uint32_t> root;
+        const auto least = [&](std::uint32_t pod) {
+            return seconds(pod_up_[pod] + bytes_ * static_cast<double>(others.size() - 1), fabric_.spine().up[pod]);
+        };
+        std::ranges::rotate(others, others.begin() + static_cast<std::ptrdiff_t>(others.empty() ? 0 : current_ % others.size()));
+        std::ranges::stable_sort(others, {}, least);
+        for (const auto pod : others) {
+            const auto sender = root ? crossing_from(holders, *root) : first;
+            const auto& list = targets[pod];
+            const auto entry = entry_of(list, current_);
+            entered_.clear();
+            entered_.push_back(enter(sender, *list[entry]));
+            root = root ? root : std::optional{entered_.front()};
+            visit_others(list, {}, entry);
+        }
+    }
+
+    /// Who sends to a further pod: a holder while its own NIC, domain and uplink have room, else the GPU that the message
+    /// reached in the first pod, or whichever uplink has less to send.
+    [[nodiscard]] std::uint32_t crossing_from(const std::vector<Members>& holders, std::uint32_t root) const {
+        const auto uplink = [&](std::uint32_t rank) {
+            const auto pod = fabric_.pod_of(fabric_.domain_of(rank));
+            return seconds(pod_up_[pod] + bytes_, fabric_.spine().up[pod]);
+        };
+        const auto holder = freest_holder(holders);
+        const bool has_room = domain_has_room(fabric_.domain_of(holder)) && uplink(holder) <= budget_;
+        if (has_room && own_nic_seconds(holder) <= budget_) {
+            return holder;
+        }
+        if (own_nic_seconds(root) <= budget_ && uplink(root) <= budget_) {
+            return root;
+        }
+        return has_room || uplink(holder) < uplink(root) ? holder : root;
     }
 
     /// The holder with the most of its reserve left, of the domain with the most left.
@@ -283,6 +350,9 @@ private:
     /// that it entered first by its own NIC, the same two by neighbours' NICs, each while within budget; else the
     /// domain that has least to send.
     [[nodiscard]] std::uint32_t sender(const std::vector<Members>& holders, const Members& entry) const {
+        if (holders.empty()) {
+            return relay_among_entered(entry);
+        }
         const auto holder = freest_holder(holders);
         const bool has_room = domain_has_room(fabric_.domain_of(holder));
         if (has_room && own_nic_seconds(holder) <= budget_) {
@@ -302,6 +372,14 @@ private:
             best = domain_seconds(fabric_.domain_of(rank)) < domain_seconds(fabric_.domain_of(best)) ? rank : best;
         }
         return best;
+    }
+
+    /// Of the GPUs that the message reached, where no holder may send.
+    [[nodiscard]] std::uint32_t relay_among_entered(const Members& entry) const {
+        if (const auto relay = own_nic_relay(entry, entered_.front())) {
+            return *relay;
+        }
+        return *std::ranges::min_element(entered_, {}, [&](std::uint32_t rank) { return domain_seconds(fabric_.domain_of(rank)); });
     }
 
     /// Of the domain with most room, the holder whose own NIC has.
@@ -335,14 +413,39 @@ private:
 
     /// Brings the message into a domain and to all its receivers; returns where it landed.
     std::uint32_t enter(std::uint32_t holder, const Members& receivers) {
-        const auto landing = landing_of(receivers);
-        const auto exit = exit_of(holder);
+        const auto [exit, landing] = fabric_.spine().rails > 0 ? joined_by_a_rail(holder, receivers)
+                                                              : std::pair{exit_of(holder), landing_of(receivers)};
         if (exit != holder && has_message_[exit] != current_) {
             send(holder, exit);
         }
         send(exit, landing);
         spread(landing, receivers);
         return landing;
+    }
+
+    /// Exit and landing on one rail: the pair whose NICs are free soonest, those within budget first by how many hands the
+    /// message needs on either side.
+    [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> joined_by_a_rail(std::uint32_t holder, const Members& receivers) const {
+        std::pair best{holder, receivers.ranks.front()};
+        std::pair least{kInfinity, kInfinity};
+        for (const auto exit : fabric_.members(fabric_.domain_of(holder))) {
+            const auto held = exit == holder ? 0.0 : reserved_[exit];
+            const auto out = seconds(ports_[exit].nic_out + held + bytes_, fabric_.ports(exit).nic_out);
+            for (const auto landing : fabric_.members(receivers.domain)) {
+                if (!fabric_.is_connected(exit, landing)) {
+                    continue;
+                }
+                const auto load = std::max(out, seconds(ports_[landing].nic_in + bytes_, fabric_.ports(landing).nic_in));
+                const auto hands = (exit == holder || has_message_[exit] == current_ ? 0.0 : 1.0) +
+                                   (std::ranges::binary_search(receivers.ranks, landing) ? 0.0 : 1.0);
+                const std::pair cost{load <= budget_ ? hands : 3.0 + load, load};
+                if (cost < least) {
+                    least = cost;
+                    best = {exit, landing};
+                }
+            }
+        }
+        return best;
     }
 
     /// Own NIC while within budget, else the least busy of the domain.
@@ -453,6 +556,9 @@ private:
             ports_[from].nic_out += bytes_;
             ports_[to].nic_in += bytes_;
             domain_out_[fabric_.domain_of(from)] += bytes_;
+            if (const auto pod = fabric_.pod_of(fabric_.domain_of(from)); pod != fabric_.pod_of(fabric_.domain_of(to))) {
+                pod_up_[pod] += bytes_;
+            }
         }
     }
 
@@ -470,6 +576,7 @@ private:
     std::vector<double> need_;              ///< By rank: what it wants. Unit: byte.
     std::vector<double> domain_out_;        ///< Bytes sent by NICs of the domain.
     std::vector<double> domain_reserved_;   ///< First copies that it has yet to send. Unit: byte.
+    std::vector<double> pod_up_;            ///< Bytes sent over the uplinks of the pod.
     std::vector<std::uint32_t> has_;        ///< By rank: the hop that brought it the message of has_message_.
     std::vector<std::uint32_t> has_message_;
     std::vector<std::uint32_t> entered_;    ///< Where the message landed, in the domain that it entered first, then others.
