@@ -2,15 +2,13 @@
 #include "router.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "../egress.hpp"
-#include "../pieces.hpp"
 #include "busy.hpp"
+#include "jobs.hpp"
 #include "members.hpp"
 #include "refit/optimal.hpp"
 
@@ -21,48 +19,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Sums of rounded quotients may exceed what they are exactly.
 constexpr double kTolerance = 1.0 + 1e-9;
 
-/// Who of a slice's holders sends the first copy: bytes still to be sent, by domain and by holder in it.
-struct Reserve {
-    std::vector<double> domains;               ///< By position among the holders' domains.
-    std::vector<std::vector<double>> holders;  ///< By the same and position in it.
-};
-
-/// What all messages of a slice have in common.
-struct Job {
-    std::uint32_t slice = 0;
-    std::uint32_t holders = 0;                ///< Rank set.
-    std::vector<const Members*> targets;      ///< Receivers in domains without a holder.
-    std::vector<const Members*> local;        ///< Receivers in domains with one.
-    Reserve* reserve = nullptr;               ///< Null where nothing leaves the holders' domains.
-    std::uint32_t first_message = 0;
-    std::uint32_t messages = 0;
-};
-
 class Router {
 public:
     Router(const SliceTable& slices, const Fabric& fabric, double budget, double finest)
-        : slices_{slices},
-          fabric_{fabric},
-          budget_{budget * kTolerance},
-          finest_{finest},
-          ports_(fabric.ranks()),
-          reserved_(fabric.ranks(), 0.0),
-          local_reserved_(fabric.ranks(), 0.0),
-          need_(fabric.ranks(), 0.0),
-          domain_out_(fabric.domains(), 0.0),
-          domain_reserved_(fabric.domains(), 0.0),
-          pod_up_(std::max(fabric.spine().pods(), 1U), 0.0),
-          has_(fabric.ranks(), RelayTable::kNone),
-          has_message_(fabric.ranks(), RelayTable::kNone) {
-        for (std::uint32_t set = 0; set < slices.rank_sets(); ++set) {
-            members_.push_back(by_domain(slices.rank_set(set), fabric));
-        }
-    }
+        : Router{slices, fabric, budget * kTolerance, make_job_book(slices, fabric, budget * kTolerance, finest)} {}
 
     RelayTable run() {
-        make_jobs();
-        reserve_first_copies();
-        cut_messages();
         std::uint32_t rounds = 0;
         for (const auto& job : jobs_) {
             rounds = std::max(rounds, job.messages);
@@ -78,134 +40,23 @@ public:
     }
 
 private:
-    void make_jobs() {
-        for (std::uint32_t i = 0; i < slices_.slices().size(); ++i) {
-            const auto& slice = slices_.slices()[i];
-            if (slice.bytes == 0) {
-                continue;
-            }
-            auto& job = jobs_.emplace_back();
-            job.slice = i;
-            job.holders = slice.holders;
-            for (const auto rank : slices_.rank_set(slice.receivers)) {
-                need_[rank] += static_cast<double>(slice.bytes);
-            }
-            for (const auto& members : members_[slice.receivers]) {
-                const bool is_held = std::ranges::binary_search(
-                    members_[slice.holders], members.domain, {}, [](const Members& held) { return held.domain; });
-                (is_held ? job.local : job.targets).push_back(&members);
-            }
-        }
-        std::ranges::stable_sort(jobs_, std::greater{}, [&](const Job& job) { return slices_.slices()[job.slice].bytes; });
-    }
-
-    /// One flow decides from which domains first copies leave, a second from which holders in them.
-    void reserve_first_copies() {
-        std::map<std::uint32_t, double> leaving;
-        for (const auto& job : jobs_) {
-            if (!job.targets.empty()) {
-                leaving[job.holders] += static_cast<double>(slices_.slices()[job.slice].bytes);
-            }
-        }
-        std::vector<EgressGroup> groups;
-        for (const auto& [set, bytes] : leaving) {
-            auto& group = groups.emplace_back();
-            group.bytes = bytes;
-            for (const auto& members : members_[set]) {
-                group.nodes.push_back(members.domain);
-            }
-        }
-        const auto by_domains = least_egress(groups, domain_rates());
-        std::vector<EgressGroup> inner;
-        for (std::size_t i = 0; const auto& [set, bytes] : leaving) {
-            auto& reserve = reserves_[set];
-            reserve.domains = by_domains.flow[i++];
-            for (std::size_t d = 0; d < reserve.domains.size(); ++d) {
-                domain_reserved_[members_[set][d].domain] += reserve.domains[d];
-                inner.push_back({members_[set][d].ranks, reserve.domains[d]});
-            }
-        }
-        reserve_holders(inner, leaving);
-        for (auto& job : jobs_) {
-            for (const auto* receivers : job.local) {
-                for (const auto& members : members_[job.holders]) {
-                    for (const auto rank : members.domain == receivers->domain ? members.ranks : std::vector<std::uint32_t>{}) {
-                        local_reserved_[rank] += static_cast<double>(slices_.slices()[job.slice].bytes) /
-                                                 static_cast<double>(members.ranks.size());
-                    }
-                }
-            }
-            job.reserve = job.targets.empty() ? nullptr : &reserves_.at(job.holders);
-        }
-    }
-
-    void reserve_holders(const std::vector<EgressGroup>& groups, const std::map<std::uint32_t, double>& leaving) {
-        std::vector<double> rates;
-        for (std::uint32_t rank = 0; rank < fabric_.ranks(); ++rank) {
-            // A holder whose NIC is down still sends, over a neighbour's: it counts as slow, not as absent.
-            rates.push_back(std::max(fabric_.ports(rank).nic_out, 1.0));
-        }
-        const auto shares = least_egress(groups, rates);
-        std::size_t group = 0;
-        for (const auto& [set, bytes] : leaving) {
-            auto& reserve = reserves_[set];
-            for (const auto& members : members_[set]) {
-                reserve.holders.push_back(shares.flow[group]);
-                for (std::size_t i = 0; i < members.ranks.size(); ++i) {
-                    reserved_[members.ranks[i]] += shares.flow[group][i];
-                }
-                ++group;
-            }
-        }
-    }
-
-    [[nodiscard]] std::vector<double> domain_rates() const {
-        std::vector<double> rates;
-        for (std::uint32_t domain = 0; domain < fabric_.domains(); ++domain) {
-            rates.push_back(std::max(fabric_.domain_ports(domain).nic_out, 1.0));
-        }
-        return rates;
-    }
-
-    /// As few messages as give each way into the receivers' domains its share.
-    void cut_messages() {
-        std::map<std::uint32_t, std::uint64_t> columns;
-        for (const auto& job : jobs_) {
-            ++columns[slices_.slices()[job.slice].receivers];
-        }
-        for (auto& job : jobs_) {
-            const auto& slice = slices_.slices()[job.slice];
-            const auto bytes = static_cast<double>(slice.bytes);
-            std::size_t members = 1;
-            for (const auto& list : {job.targets, job.local}) {
-                for (const auto* receivers : list) {
-                    members = std::max(members, receivers->ranks.size());
-                }
-            }
-            const auto ways = static_cast<double>(std::max<std::size_t>(job.targets.size(), 1) * members);
-            const auto wanted = std::ceil(ways / static_cast<double>(columns[slice.receivers]));
-            const auto usual = usual_rate(slice);
-            // Of a port's time, what one message takes of its relays' NIC and of its landing's NVLink.
-            const auto copies = static_cast<double>(std::max<std::size_t>(job.targets.size(), 2) - 1);
-            const auto share = bytes * copies / (budget_ * usual);
-            const auto needed = std::min(wanted, std::ceil(share / finest_));
-            const auto fine = std::ceil(bytes / (budget_ * usual) / (2.0 * finest_));
-            const auto most = std::max<std::uint64_t>(slice.bytes / kSmallestMessage, 1);
-            const auto messages = std::min(static_cast<std::uint64_t>(std::max({needed, fine, 1.0})), most);
-            job.first_message = static_cast<std::uint32_t>(table_.messages.size());
-            append_messages(table_, slices_.parts(job.slice), slices_.element_bytes(), messages);
-            job.messages = static_cast<std::uint32_t>(table_.messages.size()) - job.first_message;
-        }
-    }
-
-    /// The fastest NIC of the first holder and receiver: scales messages to the work.
-    [[nodiscard]] double usual_rate(const Slice& slice) const {
-        const auto& from = fabric_.domain_ports(fabric_.domain_of(slices_.rank_set(slice.holders).front()));
-        const auto& to = fabric_.domain_ports(fabric_.domain_of(slices_.rank_set(slice.receivers).front()));
-        const auto a = from.nic_out / static_cast<double>(fabric_.members(fabric_.domain_of(slices_.rank_set(slice.holders).front())).size());
-        const auto b = to.nic_in / static_cast<double>(fabric_.members(fabric_.domain_of(slices_.rank_set(slice.receivers).front())).size());
-        return std::max({a, b, 1.0});
-    }
+    Router(const SliceTable& slices, const Fabric& fabric, double budget, JobBook book)
+        : slices_{slices},
+          fabric_{fabric},
+          budget_{budget},
+          members_{std::move(book.members)},
+          reserves_{std::move(book.reserves)},
+          jobs_{std::move(book.jobs)},
+          table_{std::move(book.table)},
+          ports_(fabric.ranks()),
+          reserved_{std::move(book.reserved)},
+          local_reserved_{std::move(book.local_reserved)},
+          need_{std::move(book.need)},
+          domain_out_(fabric.domains(), 0.0),
+          domain_reserved_{std::move(book.domain_reserved)},
+          pod_up_(std::max(fabric.spine().pods(), 1U), 0.0),
+          has_(fabric.ranks(), RelayTable::kNone),
+          has_message_(fabric.ranks(), RelayTable::kNone) {}
 
     void route(const Job& job, std::uint32_t message) {
         current_ = message;
@@ -565,7 +416,6 @@ private:
     const SliceTable& slices_;
     const Fabric& fabric_;
     double budget_;
-    double finest_;  ///< Of a port's time that one message may take.
     std::vector<std::vector<Members>> members_;  ///< By rank set.
     std::map<std::uint32_t, Reserve> reserves_;  ///< By rank set of holders.
     std::vector<Job> jobs_;
