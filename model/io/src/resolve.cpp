@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "engine_options.hpp"
 #include "refit/io/library.hpp"
 #include "refit/layout_check.hpp"
 #include "refit/quantity.hpp"
@@ -282,6 +283,7 @@ private:
         count("NRL_REFIT_NUM_STREAMS", options.streams);
         count("NRL_REFIT_NUM_BUFFERS", options.buffers);
         read_ratio(options);
+        read_engine_variants(draft_, options, faults_);
         return engine;
     }
 
