@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "faults_text.hpp"
 #include "refit/io/faults_json.hpp"
 #include "refit/m2n_calls.hpp"
+#include "refit/memory_advice.hpp"
 #include "refit/methods.hpp"
 #include "session.hpp"
 
@@ -21,6 +24,7 @@ using Json = nlohmann::json;
 struct MethodCheck {
     std::string method;
     Faults refused;
+    Faults warnings;  ///< Where it is not refused.
 };
 
 /// NCCL M2N plans call by call rather than as one of the planner's methods, and has rules of its own.
@@ -31,12 +35,14 @@ std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vect
     std::vector<MethodCheck> checks;
     for (const auto& name : methods) {
         if (name == kM2n) {
-            checks.push_back({name, m2n_scenario_faults(scenario, workload)});
+            checks.push_back({name, m2n_scenario_faults(scenario, workload), {}});
             continue;
         }
         const auto method = parse_method(name).value();
         auto plan = make_plan(method, scenario, workload);
-        checks.push_back({std::string{name_of(method)}, plan ? Faults{} : std::move(plan.error())});
+        checks.push_back({std::string{name_of(method)},
+                          plan ? Faults{} : std::move(plan.error()),
+                          plan ? memory_warnings(*plan, scenario, workload) : Faults{}});
     }
     return checks;
 }
@@ -44,7 +50,7 @@ std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vect
 std::string check_json(const Faults& faults, const std::vector<MethodCheck>& checks, const std::string& name) {
     Json methods = Json::array();
     for (const auto& check : checks) {
-        methods.push_back({{"method", check.method}, {"runs", check.refused.empty()}, {"refused", io::to_json(check.refused)}});
+        methods.push_back({{"method", check.method}, {"runs", check.refused.empty()}, {"refused", io::to_json(check.refused)}, {"warnings", io::to_json(check.warnings)}});
     }
     return Json{{"schema", "refit.check"},
                 {"schema_version", "1.0"},
@@ -80,6 +86,18 @@ Faults faults_of(const std::vector<MethodCheck>& checks) {
     return faults;
 }
 
+/// What the methods that run may come to grief on.
+Faults warnings_of(const std::vector<MethodCheck>& checks) {
+    Faults warnings;
+    for (const auto& check : checks) {
+        for (auto warning : check.warnings) {
+            warning.message.insert(0, check.method + ": ");
+            warnings.push_back(std::move(warning));
+        }
+    }
+    return warnings;
+}
+
 }  // namespace
 
 int run_check(const Options& options, const io::Library& library) {
@@ -100,6 +118,7 @@ int run_check(const Options& options, const io::Library& library) {
         checks = check_methods(*scenario, methods);
         faults = faults_of(checks);
     }
+    std::cerr << (options.format == Format::kJson ? std::string{} : describe_warnings(warnings_of(checks)));
     std::string text;
     if (options.format == Format::kJson) {
         text = check_json(faults, checks, scenario ? scenario->name : options.scenario);
