@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "faults_text.hpp"
 #include "refit/io/faults_json.hpp"
 #include "refit/m2n_limits.hpp"
+#include "refit/memory_advice.hpp"
 #include "refit/methods.hpp"
 #include "rows_text.hpp"
 #include "session.hpp"
@@ -22,6 +25,7 @@ using Json = nlohmann::json;
 struct MethodCheck {
     Method method;
     Faults refused;
+    Faults warnings;  ///< Where it is not refused.
 };
 
 std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vector<Method>& methods) {
@@ -29,7 +33,9 @@ std::vector<MethodCheck> check_methods(const Scenario& scenario, const std::vect
     std::vector<MethodCheck> checks;
     for (const auto method : methods) {
         auto plan = make_plan(method, scenario, workload);
-        checks.push_back({method, plan ? Faults{} : std::move(plan.error())});
+        checks.push_back({method,
+                          plan ? Faults{} : std::move(plan.error()),
+                          plan ? memory_warnings(*plan, scenario, workload) : Faults{}});
     }
     return checks;
 }
@@ -41,7 +47,8 @@ std::string check_json(const Faults& faults,
     for (const auto& check : checks) {
         methods.push_back({{"method", name_of(check.method)},
                            {"runs", check.refused.empty()},
-                           {"refused", io::to_json(check.refused)}});
+                           {"refused", io::to_json(check.refused)},
+                           {"warnings", io::to_json(check.warnings)}});
     }
     return Json{{"schema", "refit.check"},
                 {"schema_version", "1.0"},
@@ -91,6 +98,18 @@ Faults faults_of(const std::vector<MethodCheck>& checks) {
     return faults;
 }
 
+/// What the methods that run may come to grief on.
+Faults warnings_of(const std::vector<MethodCheck>& checks) {
+    Faults warnings;
+    for (const auto& check : checks) {
+        for (auto warning : check.warnings) {
+            warning.message.insert(0, std::string{name_of(check.method)} + ": ");
+            warnings.push_back(std::move(warning));
+        }
+    }
+    return warnings;
+}
+
 }  // namespace
 
 int run_check(const Options& options, const io::Library& library) {
@@ -114,6 +133,7 @@ int run_check(const Options& options, const io::Library& library) {
         checks = check_methods(*scenario, methods);
         faults = faults_of(checks);
     }
+    std::cerr << (options.format == Format::kJson ? std::string{} : describe_warnings(warnings_of(checks)));
     std::string text;
     if (options.format == Format::kCsv || options.format == Format::kMarkdown) {
         text = check_rows(faults, options.format);

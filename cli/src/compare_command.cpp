@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "commands.hpp"
 #include "compare_table.hpp"
 #include "explain_text.hpp"
+#include "faults_text.hpp"
 #include "progress.hpp"
 #include "records_text.hpp"
 #include "refit/compare.hpp"
@@ -101,6 +103,7 @@ int answer(const Options& options, const Scenario& scenario, CompareRequest requ
         report = compare(scenario, request);
     }
     const auto status = write_output(rendered(*report, scenario, options), options);
+    std::cerr << (options.format == Format::kJson ? std::string{} : describe_warnings(report->warnings));
     const bool is_answered = std::ranges::any_of(report->methods, [](const MethodReport& method) { return method.refused.empty(); });
     return status != kOk ? status : is_answered ? kOk : kInfeasible;
 }

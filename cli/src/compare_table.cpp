@@ -440,7 +440,7 @@ std::string yours(const Scenario& scenario, const std::string& target) {
 std::string title_of(const MethodReport& method, const Scenario& scenario) {
     switch (method.method) {
         case Method::kGatherBroadcast:
-            return "gather-and-broadcast";
+            return method.is_calibrated ? "gather-and-broadcast" : "gather-and-broadcast ?";
         case Method::kDirect:
             return "all weights, direct ?";
         case Method::kStriped:

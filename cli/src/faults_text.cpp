@@ -90,6 +90,19 @@ std::string flag_for(const Suggestion& suggestion) {
     return "--set " + suggestion.field + "=" + quoted(suggestion.value);
 }
 
+std::string describe_warnings(const Faults& warnings) {
+    std::string text;
+    for (const auto& warning : warnings) {
+        std::string cure;
+        if (warning.nearest) {
+            const auto& note = warning.nearest->note;
+            cure = "; " + (note.empty() ? "try " : "or " + note + ": ") + flag_for(*warning.nearest);
+        }
+        text += wrap("warning: " + warning.message + cure, kWidth, 0) + "\n";
+    }
+    return text;
+}
+
 std::string quoted(const std::string& word) {
     const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
         return std::isalnum(c) != 0 || std::string_view{"._-+:/@%,="}.find(static_cast<char>(c)) != std::string_view::npos;

@@ -22,6 +22,9 @@ struct Asked {
 /// All faults with what to try, at most 100 columns wide.
 [[nodiscard]] std::string describe_faults(const Faults& faults, const Asked& asked, bool has_color);
 
+/// Each warning with its cure, at most 100 columns wide. Empty for none.
+[[nodiscard]] std::string describe_warnings(const Faults& warnings);
+
 /// The word as a shell takes it: in single quotes where it holds anything special.
 [[nodiscard]] std::string quoted(const std::string& word);
 

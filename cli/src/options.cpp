@@ -222,7 +222,7 @@ const std::vector<FieldOption>& field_options() {
         {"--dtype", "dtype", "DTYPE", "bf16, fp16 or fp32"},
         {"--generate-dtype", "generate.dtype", "DTYPE", "dtype on the generation side"},
         {"--engine", "engine.name", "NAME", "an engine of data/engines"},
-        {"--coverage", "engine.coverage", "NAME", "bulk path takes: nemo-rl-names, ffn or all"},
+        {"--coverage", "engine.coverage", "NAME", "bulk path takes: nemo-rl-names, ffn, all or pattern:GLOB"},
     };
     return kOptions;
 }

@@ -70,7 +70,9 @@ int answer(const Scenario& scenario, Method method, const std::optional<io::Plan
     }
     const auto summary = summarise(*plan, workload, scenario.cluster);
     const auto certificate = certify(*plan, scenario, workload);
-    const auto text = rendered({scenario.name, *plan, workload, scenario.cluster, summary, certificate}, scenario, options, library);
+    const auto memory = account_memory(*plan, scenario, workload);
+    const auto packs = pack_sizes(*plan, scenario, workload);
+    const auto text = rendered({scenario.name, *plan, workload, scenario.cluster, summary, certificate, memory, packs}, scenario, options, library);
     if (!text) {
         return refuse(text.error(), options);
     }

@@ -54,7 +54,7 @@ std::string_view role_text(CollectiveRole role) {
         case CollectiveRole::kWeightBroadcast:
             break;
     }
-    return "broadcast of full parameters from trainer 0";
+    return "broadcast of full parameters";
 }
 
 /// What the transfers, relays and collectives of a plan do at one rank, or with one class.

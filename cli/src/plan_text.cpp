@@ -55,6 +55,36 @@ std::string relay_text(const Plan& plan) {
     return "";
 }
 
+/// "6.80 GB at trainer 0 in stage 16: packs 3.40 GB, pack lists 3.40 GB".
+std::string side_text(const Cluster& cluster, const char* side, const std::vector<StageMemory>& stages) {
+    const auto* worst = MemoryAccount::worst(stages);
+    if (worst == nullptr) {
+        return {};
+    }
+    std::string uses;
+    for (const auto& use : worst->uses) {
+        uses += (uses.empty() ? "" : ", ") + std::string{name_of(use.cause)} + " " + size_cell(use.bytes);
+    }
+    return line(side, size_cell(worst->total()) + " more on " + rank_text(cluster, worst->rank) + " in stage " + std::to_string(worst->stage) + ": " + uses);
+}
+
+/// "1.7 GB, any memory ratio fits beside the weights; below 0.0218 the largest tensor, 1.9 GB, fills one alone".
+std::string packs_text(const PackSizes& packs) {
+    constexpr double kAnyRatio = 0.9999;
+    auto text = size_cell(packs.train_target) +
+                (packs.agree ? "" : " for trainers and " + size_cell(packs.generate_target) + " for generators, which disagree");
+    text += !packs.largest_ratio               ? ", no memory ratio fits"
+            : *packs.largest_ratio >= kAnyRatio ? ", any memory ratio fits"
+                                                : ", a memory ratio up to " + number_text("%.4f", *packs.largest_ratio) + " fits";
+    const auto below = packs.smallest_ratio ? "below " + number_text("%.4f", *packs.smallest_ratio) : "whatever the ratio,";
+    return text + " beside the weights; " + below + " the largest tensor, " + size_cell(packs.largest_tensor) + ", fills one alone";
+}
+
+std::string memory_text(const ShownPlan& shown) {
+    const auto sides = side_text(shown.cluster, "train memory", shown.memory.train) + side_text(shown.cluster, "gen. memory", shown.memory.generation);
+    return sides + (shown.packs ? line("packs", packs_text(*shown.packs)) : "");
+}
+
 std::string certificate_text(const ShownPlan& shown) {
     const auto& certificate = shown.certificate;
     const auto bound = certificate.bounds.largest();
@@ -140,6 +170,37 @@ std::string classes_text(const ShownPlan& shown) {
            (has_gathered ? "; *: gathered and broadcast\n" : "\n");
 }
 
+nlohmann::json stage_memory_json(const StageMemory& memory) {
+    auto uses = nlohmann::json::array();
+    for (const auto& use : memory.uses) {
+        uses.push_back({{"cause", name_of(use.cause)}, {"bytes", use.bytes.count()}});
+    }
+    return {{"stage", memory.stage}, {"rank", memory.rank.index()}, {"bytes", memory.total().count()}, {"uses", std::move(uses)}};
+}
+
+nlohmann::json side_json(const std::vector<StageMemory>& stages) {
+    auto list = nlohmann::json::array();
+    for (const auto& stage : stages) {
+        list.push_back(stage_memory_json(stage));
+    }
+    const auto* worst = MemoryAccount::worst(stages);
+    return {{"worst", worst == nullptr ? nlohmann::json(nullptr) : stage_memory_json(*worst)}, {"stages", std::move(list)}};
+}
+
+nlohmann::json packs_json(const std::optional<PackSizes>& packs) {
+    if (!packs) {
+        return nullptr;
+    }
+    const auto ratio = [](const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(nullptr); };
+    return {{"train_target_bytes", packs->train_target.count()},
+            {"generation_target_bytes", packs->generate_target.count()},
+            {"agree", packs->agree},
+            {"largest_tensor_bytes", packs->largest_tensor.count()},
+            {"smallest_ratio", ratio(packs->smallest_ratio)},
+            {"largest_ratio", ratio(packs->largest_ratio)},
+            {"agreeing_ratio", ratio(packs->agreeing_ratio)}};
+}
+
 }  // namespace
 
 std::string rank_text(const Cluster& cluster, RankId rank) {
@@ -160,7 +221,7 @@ std::string plan_text(const ShownPlan& shown) {
                                  grouped(shown.cluster.train_gpus()) + " trainers");
     text += line("moves", size_cell(Bytes{all.nic_out}) + " over NICs, " + size_cell(Bytes{all.nvlink_out}) + " over NVLink, in " +
                               grouped(summary.messages) + " messages and " + grouped(summary.hops) + " hops" + relay_text(shown.plan));
-    return text + certificate_text(shown) + ranks_text(shown) + pairs_text(shown) + links_text(shown) + classes_text(shown);
+    return text + memory_text(shown) + certificate_text(shown) + ranks_text(shown) + pairs_text(shown) + links_text(shown) + classes_text(shown);
 }
 
 void add_plan_json(nlohmann::json& report, const ShownPlan& shown) {
@@ -183,6 +244,9 @@ void add_plan_json(nlohmann::json& report, const ShownPlan& shown) {
                              {"cuts", std::move(cuts)},
                              {"own_nic_egress_seconds", certificate.bounds.own_nic_egress.time.value()},
                              {"relaxations", std::move(relaxations)}};
+    report["memory"] = {{"train", side_json(shown.memory.train)},
+                        {"generation", side_json(shown.memory.generation)},
+                        {"packs", packs_json(shown.packs)}};
     auto& ranks = report["ranks"] = Json::array();
     for (std::uint32_t rank = 0; rank < shown.summary.ranks.size(); ++rank) {
         const auto& port = shown.summary.ranks[rank];

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "refit/certificate.hpp"
 #include "refit/cluster.hpp"
+#include "refit/memory.hpp"
+#include "refit/memory_advice.hpp"
 #include "refit/plan.hpp"
 #include "refit/plan_summary.hpp"
 #include "refit/workload.hpp"
@@ -21,13 +24,15 @@ struct ShownPlan {
     const Cluster& cluster;
     const PlanSummary& summary;
     const Certificate& certificate;
+    const MemoryAccount& memory;
+    const std::optional<PackSizes>& packs;
 };
 
 /// The plan for people, in 80 columns: sums, certificate, what each relaxation gives, the busiest ranks and pairs, links
 /// and classes.
 [[nodiscard]] std::string plan_text(const ShownPlan& shown);
 
-/// Members `certificate`, `ranks`, `pairs`, `links` and `classes` of the report of a plan.
+/// Members `certificate`, `memory`, `ranks`, `pairs`, `links` and `classes` of the report of a plan.
 void add_plan_json(nlohmann::json& report, const ShownPlan& shown);
 
 /// What each rank sends and receives, one line a rank.

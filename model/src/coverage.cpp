@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "refit/suggest.hpp"
@@ -10,7 +12,8 @@
 namespace refit {
 namespace {
 
-constexpr std::array kCoverages{Coverage::kNemoRlNames, Coverage::kFfn, Coverage::kAll};
+constexpr std::array kNamed{Coverage::kNemoRlNames, Coverage::kFfn, Coverage::kAll};
+constexpr std::string_view kPatternStart = "pattern:";
 
 constexpr std::array<std::string_view, 5> kBulkEndings{
     "gate_proj.weight", "up_proj.weight", "down_proj.weight", "experts.gate_up_proj", "experts.down_proj"};
@@ -20,14 +23,51 @@ bool is_bulk_by_name(std::string_view name) {
            std::ranges::any_of(kBulkEndings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+/// Whether the glob matches all of the text. In names "{layer}" and "{expert}" stand for numbers, which `*` matches.
+bool matches(std::string_view glob, std::string_view text) {
+    std::size_t at = 0;
+    std::size_t star = std::string_view::npos;  // the last `*`, which may take more of the text
+    std::size_t taken = 0;
+    std::size_t next = 0;
+    while (next < text.size()) {
+        const bool is_like = at < glob.size() && (glob[at] == text[next] || (glob[at] == '?' && text[next] != '{'));
+        if (at < glob.size() && glob[at] == '*') {
+            star = at++;
+            taken = next;
+        } else if (is_like) {
+            ++at;
+            ++next;
+        } else if (star != std::string_view::npos) {
+            at = star + 1;
+            taken = text[taken] == '{' ? text.find('}', taken) + 1 : taken + 1;
+            next = taken;
+        } else {
+            return false;
+        }
+    }
+    return glob.find_first_not_of('*', at) == std::string_view::npos;
+}
+
 }  // namespace
 
-std::string_view name_of(Coverage coverage) noexcept {
-    switch (coverage) {
+Coverage Coverage::pattern(std::string glob) {
+    if (glob.empty()) {
+        throw std::logic_error{"Coverage: an empty pattern"};
+    }
+    Coverage coverage;
+    coverage.kind_ = kPattern;
+    coverage.glob_ = std::move(glob);
+    return coverage;
+}
+
+std::string name_of(const Coverage& coverage) {
+    switch (coverage.kind()) {
         case Coverage::kFfn:
             return "ffn";
         case Coverage::kAll:
             return "all";
+        case Coverage::kPattern:
+            return std::string{kPatternStart} + coverage.glob();
         case Coverage::kNemoRlNames:
             break;
     }
@@ -35,31 +75,36 @@ std::string_view name_of(Coverage coverage) noexcept {
 }
 
 Result<Coverage> parse_coverage(std::string_view text) {
+    if (text.starts_with(kPatternStart) && text.size() > kPatternStart.size()) {
+        return Coverage::pattern(std::string{text.substr(kPatternStart.size())});
+    }
     std::vector<std::string> names;
-    for (const auto coverage : kCoverages) {
-        if (name_of(coverage) == text) {
+    for (const Coverage coverage : kNamed) {
+        names.push_back(name_of(coverage));
+        if (names.back() == text) {
             return coverage;
         }
-        names.emplace_back(name_of(coverage));
     }
     const auto nearest = nearest_name(text, names);
     return fail(Faults{{ErrorCode::kInvalidInput,
                         "unknown-coverage",
                         "unknown coverage '" + std::string{text} + "'; the nearest is '" + nearest + "' (known: " +
-                            join_names(names) + ")",
+                            join_names(names) + ", or pattern:GLOB over the names of tensors)",
                         "",
                         Suggestion{"", nearest, ""}}});
 }
 
-bool is_bulk(const ParameterClass& parameter, Coverage coverage) {
+bool is_bulk(const ParameterClass& parameter, const Coverage& coverage) {
     if (parameter.part == ModelPart::kMtp) {
         return false;
     }
-    switch (coverage) {
+    switch (coverage.kind()) {
         case Coverage::kFfn:
             return parameter.is_ffn;
         case Coverage::kAll:
             return true;
+        case Coverage::kPattern:
+            return matches(coverage.glob(), parameter.name);
         case Coverage::kNemoRlNames:
             break;
     }

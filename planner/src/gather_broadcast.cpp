@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
-#include <optional>
+#include <functional>
 #include <set>
 #include <utility>
 
+#include "broadcast_roots.hpp"
 #include "plan_builder.hpp"
 #include "refit/megatron.hpp"
+#include "refit/memory.hpp"
 
 namespace refit {
 namespace {
@@ -48,26 +49,48 @@ RankGroups pipeline_groups(const TrainLayout& train, std::uint32_t root_stage) {
     return groups;
 }
 
+/// Sums over what the trainers of one stage gather alike: of all parameters, or of their own stage's.
+struct Gathered {
+    std::vector<Bytes> bytes;  ///< One for all stages, or one a stage.
+    std::vector<std::uint64_t> calls;
+    ClassIndices classes;
+
+    explicit Gathered(std::uint32_t spheres) : bytes(spheres), calls(spheres, 0) {}
+};
+
 class GatherBuilder {
 public:
     GatherBuilder(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes)
-        : plan_{plan}, scenario_{scenario}, train_{scenario.train} {
+        : plan_{plan},
+          scenario_{scenario},
+          train_{scenario.train},
+          workload_{workload},
+          indices_{classes},
+          spheres_{scenario.engine.options.broadcast_root == BroadcastRoot::kEachStage ? scenario.train.pp : 1} {
         for (const auto index : classes) {
             classes_.push_back({index, &workload.classes()[index]});
         }
     }
 
     void build() {
+        std::vector<Bytes> exported(spheres_);
         for (const auto& [index, entry] : classes_) {
             gather_.payload += entry->parameter.bytes();
             gather_.loaded_tensors += entry->parameter.tensors();
+            for (std::uint32_t sphere = 0; sphere < spheres_; ++sphere) {
+                exported[sphere] += entry->parameter.tensor_bytes() * entry->parameter.tensors_per_layer() * layers_in(*entry, sphere);
+            }
         }
-        add_pipeline_broadcasts();
+        if (spheres_ == 1) {
+            add_pipeline_broadcasts();
+        }
         const auto dense_bytes = add_tensor_all_gathers();
         const auto expert_bytes = add_expert_all_gathers();
         // The export concatenates what it gathered over TP twice (list, then cat), unpacks what it gathered over
         // EP once, and packs every byte once.
-        gather_.copied = expert_bytes + dense_bytes * 2 + gather_.payload;
+        for (std::uint32_t sphere = 0; sphere < spheres_; ++sphere) {
+            gather_.copied = std::max(gather_.copied, expert_bytes[sphere] + dense_bytes[sphere] * 2 + exported[sphere]);
+        }
         add_broadcast();
     }
 
@@ -110,6 +133,12 @@ private:
         return layers;
     }
 
+    /// Logical tensors that a trainer gathers: every stage all of them, since the pipeline broadcast has given it its
+    /// share of all, or each stage its own.
+    [[nodiscard]] std::uint64_t layers_in(const WorkloadClass& entry, std::uint32_t sphere) const {
+        return spheres_ == 1 ? entry.logical_tensors() : layers_from(entry, sphere);
+    }
+
     /// What each rank of a stage stores of `layers` layers of the class.
     void add_shards(const WorkloadClass& entry, std::uint64_t layers, std::vector<std::uint64_t>& bytes) const {
         const auto tp = entry.parameter.is_expert() ? train_.etp : train_.tp;
@@ -122,14 +151,10 @@ private:
         }
     }
 
-    /// All-gathers over TP, and over expert TP; returns the dense bytes that a trainer so gathers.
-    Bytes add_tensor_all_gathers() {
-        Bytes dense;
-        Bytes expert;
-        std::uint64_t dense_calls = 0;
-        std::uint64_t expert_calls = 0;
-        ClassIndices dense_classes;
-        ClassIndices expert_classes;
+    /// All-gathers over TP, and over expert TP; returns the bytes that a trainer so gathers.
+    std::vector<Bytes> add_tensor_all_gathers() {
+        Gathered dense{spheres_};
+        Gathered expert{spheres_};
         for (const auto& [index, entry] : classes_) {
             const auto& parameter = entry->parameter;
             const auto tp = parameter.is_expert() ? train_.etp : train_.tp;
@@ -140,64 +165,125 @@ private:
             for (std::uint32_t coordinate = 0; coordinate < tp; ++coordinate) {
                 elements += megatron::stored_elements(parameter, train_, coordinate);
             }
-            const auto tensors = entry->logical_tensors() * local_experts(parameter, train_);
-            (parameter.is_expert() ? expert : dense) += Bytes{elements} * entry->element_bytes() * tensors;
-            (parameter.is_expert() ? expert_calls : dense_calls) += is_task(parameter) ? tensors : 0;
-            (parameter.is_expert() ? expert_classes : dense_classes).push_back(index);
-        }
-        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.tp, 1), dense, dense_calls, std::move(dense_classes));
-        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.etp, 1), expert, expert_calls, std::move(expert_classes));
-        return dense + expert;
-    }
-
-    /// Every stage gathers every expert of the model, since the pipeline broadcast has given it its share of all.
-    Bytes add_expert_all_gathers() {
-        Bytes bytes;
-        std::uint64_t calls = 0;
-        ClassIndices parameters;
-        for (const auto& [index, entry] : classes_) {
-            if (entry->parameter.is_expert() && train_.ep > 1) {
-                parameters.push_back(index);
-                bytes += entry->parameter.bytes();
-                calls += entry->logical_tensors() * local_experts(entry->parameter, train_);
+            auto& gathered = parameter.is_expert() ? expert : dense;
+            gathered.classes.push_back(index);
+            for (std::uint32_t sphere = 0; sphere < spheres_; ++sphere) {
+                const auto tensors = layers_in(*entry, sphere) * local_experts(parameter, train_);
+                gathered.bytes[sphere] += Bytes{elements} * entry->element_bytes() * tensors;
+                gathered.calls[sphere] += is_task(parameter) ? tensors : 0;
             }
         }
-        add_all_gather(CollectiveRole::kExpertAllGather, groups_in_stages(train_, train_.ep, train_.etp), bytes, calls, std::move(parameters));
-        return bytes;
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.tp, 1), dense);
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.etp, 1), expert);
+        std::ranges::transform(dense.bytes, expert.bytes, dense.bytes.begin(), std::plus{});
+        return dense.bytes;
     }
 
-    void add_all_gather(CollectiveRole role, RankGroups groups, Bytes bytes, std::uint64_t calls,
-                        ClassIndices parameters) {
-        if (bytes.count() > 0) {
-            std::vector<std::uint64_t> per_group(groups.size(), bytes.count());
-            add(gather_, role, std::move(groups), std::move(per_group), calls, std::move(parameters));
+    std::vector<Bytes> add_expert_all_gathers() {
+        Gathered gathered{spheres_};
+        for (const auto& [index, entry] : classes_) {
+            if (!entry->parameter.is_expert() || train_.ep == 1) {
+                continue;
+            }
+            gathered.classes.push_back(index);
+            const auto& parameter = entry->parameter;
+            for (std::uint32_t sphere = 0; sphere < spheres_; ++sphere) {
+                const auto layers = layers_in(*entry, sphere);
+                gathered.bytes[sphere] += parameter.tensor_bytes() * parameter.tensors_per_layer() * layers;
+                gathered.calls[sphere] += layers * local_experts(parameter, train_);
+            }
         }
+        add_all_gather(CollectiveRole::kExpertAllGather, groups_in_stages(train_, train_.ep, train_.etp), gathered);
+        return gathered.bytes;
+    }
+
+    void add_all_gather(CollectiveRole role, RankGroups groups, const Gathered& gathered) {
+        if (gathered.classes.empty()) {
+            return;
+        }
+        std::vector<std::uint64_t> bytes;
+        for (const auto& group : groups) {
+            const auto stage = group.front().index() / train_.ranks_per_stage();
+            bytes.push_back(gathered.bytes[spheres_ == 1 ? 0 : stage].count());
+        }
+        add(gather_, role, std::move(groups), std::move(bytes), std::ranges::max(gathered.calls), gathered.classes);
     }
 
     void add_broadcast() {
         PlanStage broadcast;
         broadcast.kind = StageKind::kBroadcast;
         broadcast.payload = gather_.payload;
-        std::vector<RankId> everyone;
-        for (std::uint32_t rank = 0; rank < scenario_.cluster.gpus(); ++rank) {
-            everyone.emplace_back(rank);
+        const bool has_one_root = spheres_ == 1 && scenario_.engine.options.broadcast_senders == 1;
+        if (has_one_root) {
+            add(broadcast, CollectiveRole::kWeightBroadcast, {broadcast_group(RankId{0}, 0)}, {broadcast.payload.count()}, 1, indices_);
+        } else {
+            const auto target = pack_target(scenario_.engine, scenario_.cluster.train_system().gpu_memory.value);
+            std::uint32_t turn = 0;
+            for (const auto& sent : dealt_packs(scenario_, workload_, indices_, target)) {
+                add_root(broadcast, sent, turn++);
+            }
         }
-        add(broadcast, CollectiveRole::kWeightBroadcast, {std::move(everyone)}, {broadcast.payload.count()}, 1, indices());
         plan_.stages.push_back(std::move(gather_));
         plan_.stages.push_back(std::move(broadcast));
     }
 
-    [[nodiscard]] ClassIndices indices() const {
-        ClassIndices all;
-        for (const auto& [index, entry] : classes_) {
-            all.push_back(index);
+    void add_root(PlanStage& broadcast, const SentPacks& sent, std::uint32_t turn) {
+        std::uint64_t bytes = 0;
+        std::set<std::uint32_t> parameters;
+        std::vector<MessagePart> parts;
+        for (const auto& pack : sent.packs) {
+            bytes += pack.bytes;
+            for (const auto& piece : pack.pieces) {
+                parameters.insert(sent.runs[piece.run].parameter);
+                add_parts(parts, sent.runs[piece.run], piece);
+            }
         }
-        return all;
+        add(broadcast, CollectiveRole::kWeightBroadcast, {broadcast_group(sent.root, turn)}, {bytes}, 1, {parameters.begin(), parameters.end()});
+        broadcast.collectives.back().parts = std::move(parts);
+    }
+
+    /// A piece of a pack, for the slice that it is of and for the copies of that slice's tensors.
+    void add_parts(std::vector<MessagePart>& parts, const ExportRun& run, const PackPiece& piece) const {
+        const auto& entry = workload_.classes()[run.parameter];
+        auto box = Box::whole(entry.source.shape());
+        if (entry.parameter.is_expert()) {
+            box = box.with(0, {piece.first, piece.first + piece.tensors});
+        }
+        for (std::uint32_t slice = 0; slice < entry.slices.size(); ++slice) {
+            if (slice == run.slice || entry.slices[slice].is_copy) {
+                parts.push_back({run.parameter, slice, run.tensor, 1, box});
+            }
+        }
+    }
+
+    /// The root, other trainers where they take part, and all generators. Each root enters the generators' domains at
+    /// members of its own.
+    [[nodiscard]] std::vector<RankId> broadcast_group(RankId root, std::uint32_t turn) const {
+        const auto& cluster = scenario_.cluster;
+        std::vector<RankId> group{root};
+        for (std::uint32_t i = 0; i < cluster.train_gpus() && scenario_.engine.options.broadcast_includes_trainers; ++i) {
+            if (cluster.trainer(i) != root) {
+                group.push_back(cluster.trainer(i));
+            }
+        }
+        for (std::uint32_t first = 0; first < cluster.generate_gpus();) {
+            std::vector<RankId> domain;
+            while (first < cluster.generate_gpus() &&
+                   (domain.empty() || cluster.domain_of(domain.front()) == cluster.domain_of(cluster.generator(first)))) {
+                domain.push_back(cluster.generator(first++));
+            }
+            std::ranges::rotate(domain, domain.begin() + static_cast<std::ptrdiff_t>(turn % domain.size()));
+            group.insert(group.end(), domain.begin(), domain.end());
+        }
+        return group;
     }
 
     Plan& plan_;
     const Scenario& scenario_;
     const TrainLayout& train_;
+    const Workload& workload_;
+    const ClassIndices& indices_;
+    std::uint32_t spheres_;  ///< Sets of trainers that gather the same: one, or one a stage.
     PlanStage gather_;
     std::vector<std::pair<std::uint32_t, const WorkloadClass*>> classes_;
 };

@@ -2,82 +2,209 @@
 #include "refit/memory.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <numeric>
+#include <optional>
+#include <utility>
+
+#include "broadcast_roots.hpp"
+#include "packs.hpp"
 
 namespace refit {
 namespace {
 
-/// Fills packs in the order of the export and remembers the most bytes that `buffers` packs in a row ever hold.
-/// A pack closes when it exceeds the target, so it overshoots by up to one tensor.
-class PackWalk {
-public:
-    PackWalk(std::uint64_t target, std::uint32_t buffers) : target_{target}, recent_(buffers, 0) {}
+/// Bytes, and the rank that holds them.
+struct Held {
+    Bytes bytes;
+    RankId rank;
+};
 
-    void add(std::uint64_t tensor_bytes, std::uint64_t count) {
-        for (std::uint64_t i = 0; i < count; ++i) {
-            open_ += tensor_bytes;
-            if (open_ > target_) {
-                close();
+void raise(Held& most, Bytes bytes, RankId rank) {
+    if (bytes > most.bytes) {
+        most = {bytes, rank};
+    }
+}
+
+const Shard& largest_shard(const Distribution& distribution) {
+    return *std::ranges::max_element(distribution.shards(), {}, [](const Shard& shard) { return shard.elements(); });
+}
+
+StageMemory memory_of(std::size_t stage, RankId rank, std::initializer_list<MemoryUse> uses) {
+    StageMemory memory{stage, rank, {}};
+    std::ranges::copy_if(uses, std::back_inserter(memory.uses), [](const MemoryUse& use) { return use.bytes.count() > 0; });
+    return memory;
+}
+
+class Accountant {
+public:
+    Accountant(const Plan& plan, const Scenario& scenario, const Workload& workload)
+        : plan_{plan}, scenario_{scenario}, workload_{workload} {}
+
+    MemoryAccount run() {
+        for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
+            const auto& stage = plan_.stages[i];
+            if (stage.kind == StageKind::kTransfer) {
+                add_bulk(i);
+            } else if (stage.kind == StageKind::kRelay) {
+                add_relays(i);
+            } else if (stage.kind == StageKind::kBroadcast) {
+                add_packs(i - 1, stage);
             }
         }
-    }
-    [[nodiscard]] std::uint64_t peak() {
-        close();
-        return peak_;
+        add_shadow();
+        return std::move(account_);
     }
 
 private:
-    void close() {
-        recent_.pop_front();
-        recent_.push_back(open_);
-        open_ = 0;
-        peak_ = std::max(peak_, std::accumulate(recent_.begin(), recent_.end(), std::uint64_t{0}));
+    void add(std::vector<StageMemory>& side, StageMemory memory) {
+        if (!memory.uses.empty()) {
+            side.push_back(std::move(memory));
+        }
     }
 
-    std::uint64_t target_;
-    std::deque<std::uint64_t> recent_;
-    std::uint64_t open_ = 0;
-    std::uint64_t peak_ = 0;
+    void add_bulk(std::size_t index) {
+        const auto& stage = plan_.stages[index];
+        Held stack;
+        Held region;
+        for (const auto& use : stage.transfers) {
+            const auto& block = plan_.blocks[use.block];
+            const auto& entry = workload_.classes()[block.parameter];
+            const auto& held = largest_shard(entry.source);
+            raise(stack, Bytes{held.elements()} * block.element_bytes, RankId{use.first_source.index() + held.members.front()});
+            for (const auto& destination : entry.destinations) {
+                const auto& wanted = largest_shard(destination);
+                raise(region, Bytes{wanted.elements()} * block.element_bytes, scenario_.cluster.generator(wanted.members.front()));
+            }
+        }
+        const auto streams = scenario_.engine.options.streams;
+        add(account_.train,
+            memory_of(index, stack.rank, {{MemoryCause::kStacks, stack.bytes}, {MemoryCause::kStaging, stack.bytes}}));
+        add(account_.generation, memory_of(index, region.rank, {{MemoryCause::kRegions, region.bytes * streams}}));
+    }
+
+    /// The largest message bounds both sides.
+    void add_relays(std::size_t index) {
+        const auto& relays = plan_.stages[index].relays;
+        Bytes largest;
+        std::optional<RankId> train;
+        std::optional<RankId> generation;
+        for (const auto& message : relays.messages) {
+            largest = std::max(largest, Bytes{message.bytes});
+        }
+        for (std::size_t hop = 0; hop < relays.size(); ++hop) {
+            if (Bytes{relays.messages[relays.message[hop]].bytes} == largest) {
+                for (const RankId rank : {RankId{relays.source[hop]}, RankId{relays.destination[hop]}}) {
+                    auto& first = scenario_.cluster.is_trainer(rank) ? train : generation;
+                    first = first.value_or(rank);
+                }
+            }
+        }
+        const auto staged = largest * scenario_.engine.options.streams;
+        add(account_.train, memory_of(index, train.value_or(RankId{0}), {{MemoryCause::kMessages, staged}}));
+        add(account_.generation,
+            memory_of(index, generation.value_or(scenario_.cluster.generator(0)), {{MemoryCause::kMessages, staged}}));
+    }
+
+    /// What an export task gathered beside the tensor that closes a pack: the other ranks' experts.
+    [[nodiscard]] Bytes gather_output(const PlanStage& broadcast) const {
+        Bytes largest;
+        for (const auto& collective : broadcast.collectives) {
+            for (const auto index : collective.parameters) {
+                const auto& parameter = workload_.classes()[index].parameter;
+                largest = parameter.is_expert() ? std::max(largest, parameter.tensor_bytes() * (scenario_.train.ep - 1)) : largest;
+            }
+        }
+        return largest;
+    }
+
+    void add_packs(std::size_t index, const PlanStage& broadcast) {
+        const auto& options = scenario_.engine.options;
+        const auto& cluster = scenario_.cluster;
+        ClassIndices classes;
+        for (const auto& collective : broadcast.collectives) {
+            classes.insert(classes.end(), collective.parameters.begin(), collective.parameters.end());
+        }
+        std::ranges::sort(classes);
+        const auto repeated = std::ranges::unique(classes);
+        classes.erase(repeated.begin(), repeated.end());
+        Held root;
+        Bytes on_trainers;
+        for (const auto& sent : dealt_packs(scenario_, workload_, classes, pack_target(scenario_.engine, cluster.train_system().gpu_memory.value))) {
+            raise(root, Bytes{most_in_flight(sent.packs, options.buffers)}, sent.root);
+            on_trainers += Bytes{most_in_flight(sent.packs, options.buffers)};
+        }
+        Bytes received;
+        for (const auto& sent : dealt_packs(scenario_, workload_, classes, pack_target(scenario_.engine, cluster.generate_system().gpu_memory.value))) {
+            received += Bytes{most_in_flight(sent.packs, options.buffers)};
+        }
+        const auto from_others = options.broadcast_includes_trainers ? on_trainers - root.bytes : Bytes{};
+        add(account_.train,
+            memory_of(index,
+                      root.rank,
+                      {{MemoryCause::kPackLists, root.bytes},
+                       {MemoryCause::kPacks, root.bytes},
+                       {MemoryCause::kGatherOutput, gather_output(broadcast)},
+                       {MemoryCause::kReceivedPacks, from_others}}));
+        add(account_.generation, memory_of(index, cluster.generator(0), {{MemoryCause::kReceivedPacks, received}}));
+    }
+
+    /// The copy is there from the first stage to the last, and largest where the weights are.
+    void add_shadow() {
+        if (!scenario_.engine.options.has_shadow_copy) {
+            return;
+        }
+        const auto bytes = workload_.generator_bytes();
+        const auto most = std::ranges::max_element(bytes);
+        for (auto& memory : account_.generation) {
+            memory.rank = scenario_.cluster.generator(static_cast<std::uint32_t>(most - bytes.begin()));
+            memory.uses.push_back({MemoryCause::kShadowCopy, Bytes{*most}});
+        }
+    }
+
+    const Plan& plan_;
+    const Scenario& scenario_;
+    const Workload& workload_;
+    MemoryAccount account_;
 };
 
-bool is_in_packs(const Plan& plan, const ParameterClass& parameter) {
-    return plan.method == Method::kGatherBroadcast ||
-           (plan.method == Method::kHybrid && !is_bulk(parameter, plan.coverage));
-}
-
-std::uint64_t pack_peak(const Plan& plan, const Scenario& scenario, const Workload& workload, Bytes gpu_memory) {
-    PackWalk walk{pack_target(scenario.engine, gpu_memory).count(), scenario.engine.options.buffers};
-    const auto outside = [&](bool on_last_stage) {
-        for (const auto& entry : workload.classes()) {
-            const auto& parameter = entry.parameter;
-            if (parameter.layers.empty() && parameter.on_last_stage == on_last_stage && is_in_packs(plan, parameter)) {
-                walk.add(parameter.tensor_bytes().count(), 1);
-            }
-        }
-    };
-    outside(false);
-    for (std::uint32_t layer = 0; layer < scenario.model.layers(); ++layer) {
-        for (const auto& entry : workload.classes()) {
-            const auto& parameter = entry.parameter;
-            if (is_in_packs(plan, parameter) && std::ranges::binary_search(parameter.layers, layer)) {
-                walk.add(parameter.tensor_bytes().count(), parameter.tensors_per_layer());
-            }
-        }
-    }
-    outside(true);
-    return walk.peak();
-}
-
-std::uint64_t largest_shard(const Distribution& distribution) {
-    std::uint64_t largest = 0;
-    for (const auto& shard : distribution.shards()) {
-        largest = std::max(largest, shard.elements());
-    }
-    return largest;
-}
-
 }  // namespace
+
+std::string_view name_of(MemoryCause cause) noexcept {
+    switch (cause) {
+        case MemoryCause::kPackLists:
+            return "pack lists";
+        case MemoryCause::kGatherOutput:
+            return "gather output";
+        case MemoryCause::kReceivedPacks:
+            return "received packs";
+        case MemoryCause::kStacks:
+            return "stacked shards";
+        case MemoryCause::kStaging:
+            return "staging";
+        case MemoryCause::kRegions:
+            return "regions";
+        case MemoryCause::kMessages:
+            return "messages";
+        case MemoryCause::kShadowCopy:
+            return "shadow copy";
+        case MemoryCause::kPacks:
+            break;
+    }
+    return "packs";
+}
+
+Bytes StageMemory::total() const {
+    return std::accumulate(uses.begin(), uses.end(), Bytes{}, [](Bytes sum, const MemoryUse& use) { return sum + use.bytes; });
+}
+
+const StageMemory* MemoryAccount::worst(const std::vector<StageMemory>& side) noexcept {
+    const auto found = std::ranges::max_element(side, {}, &StageMemory::total);
+    return found == side.end() ? nullptr : &*found;
+}
+
+PeakBytes MemoryAccount::peak() const {
+    const auto total = [](const StageMemory* memory) { return memory == nullptr ? Bytes{} : memory->total(); };
+    return {total(worst(train)), total(worst(generation))};
+}
 
 Bytes pack_target(const Engine& engine, Bytes gpu_memory) {
     const auto target = static_cast<std::uint64_t>(gpu_memory.as_double() * engine.options.buffer_memory_ratio);
@@ -88,30 +215,18 @@ Bytes largest_region(const Plan& plan, const Workload& workload) {
     Bytes largest;
     for (const auto& block : plan.blocks) {
         for (const auto& destination : workload.classes()[block.parameter].destinations) {
-            largest = std::max(largest, Bytes{largest_shard(destination)} * block.element_bytes);
+            largest = std::max(largest, Bytes{largest_shard(destination).elements()} * block.element_bytes);
         }
     }
     return largest;
 }
 
+MemoryAccount account_memory(const Plan& plan, const Scenario& scenario, const Workload& workload) {
+    return Accountant{plan, scenario, workload}.run();
+}
+
 PeakBytes peak_bytes(const Plan& plan, const Scenario& scenario, const Workload& workload) {
-    const auto& cluster = scenario.cluster;
-    PeakBytes peak{Bytes{pack_peak(plan, scenario, workload, cluster.train_system().gpu_memory.value)} * 2,
-                   Bytes{pack_peak(plan, scenario, workload, cluster.generate_system().gpu_memory.value)}};
-    Bytes stack;
-    for (const auto& block : plan.blocks) {
-        stack = std::max(stack, Bytes{largest_shard(workload.classes()[block.parameter].source)} * block.element_bytes);
-    }
-    for (const auto& stage : plan.stages) {
-        for (const auto& message : stage.relays.messages) {
-            const auto staged = Bytes{message.bytes} * scenario.engine.options.streams;
-            peak.train = std::max(peak.train, staged);
-            peak.generation = std::max(peak.generation, staged);
-        }
-    }
-    peak.train = std::max(peak.train, stack * 2);
-    peak.generation = std::max(peak.generation, largest_region(plan, workload) * scenario.engine.options.streams);
-    return peak;
+    return account_memory(plan, scenario, workload).peak();
 }
 
 }  // namespace refit

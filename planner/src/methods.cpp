@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "broadcast_roots.hpp"
 #include "plan_builder.hpp"
 #include "refit/layout_check.hpp"
 #include "refit/m2n_relays.hpp"
@@ -83,6 +84,24 @@ void suggest_layout(const Scenario& scenario, const std::string& side, Faults& f
     }
 }
 
+/// Packs can be dealt over no more roots than there are ranks to be one.
+std::optional<Fault> senders_fault(const Scenario& scenario, Method method) {
+    const auto most = most_senders(scenario);
+    const auto senders = scenario.engine.options.broadcast_senders;
+    const bool broadcasts = method == Method::kGatherBroadcast || method == Method::kHybrid;
+    if (!broadcasts || senders <= most) {
+        return std::nullopt;
+    }
+    const std::string field = "engine.options.broadcast_senders";
+    const bool is_by_stage = scenario.engine.options.broadcast_root == BroadcastRoot::kEachStage;
+    return Fault{ErrorCode::kInfeasible,
+                 "broadcast-senders",
+                 field + " = " + std::to_string(senders) + ": there are " + std::to_string(most) +
+                     (is_by_stage ? " trainers in a pipeline stage" : " trainers"),
+                 field,
+                 Suggestion{field, std::to_string(most), ""}};
+}
+
 /// What the engine's reshard path does not take.
 Faults check_reshard(const Scenario& scenario, const Workload& workload) {
     auto faults = violations(scenario.rules, scenario.facts);
@@ -99,7 +118,7 @@ Faults check_reshard(const Scenario& scenario, const Workload& workload) {
     if (select(workload, scenario.coverage, true).empty()) {
         faults.push_back({ErrorCode::kInfeasible,
                           "no-bulk-parameter",
-                          "coverage " + std::string{name_of(scenario.coverage)} +
+                          "coverage " + name_of(scenario.coverage) +
                               " selects no parameter of this model for the bulk path [" + scenario.rules.name() + " rule 23]",
                           "engine.coverage",
                           Suggestion{"engine.coverage", "ffn", ""}});
@@ -165,15 +184,19 @@ Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& 
     plan.method = method;
     plan.coverage = method == Method::kHybrid ? scenario.coverage : Coverage::kAll;
     const auto everything = select(workload, Coverage::kAll, true);
+    const auto order = scenario.engine.options.transfer_order;
+    if (auto fault = senders_fault(scenario, method)) {
+        return fail(Faults{std::move(*fault)});
+    }
     switch (method) {
         case Method::kGatherBroadcast:
             add_gather_broadcast(plan, scenario, workload, everything);
             break;
         case Method::kDirect:
-            add_transfers(plan, scenario.cluster, workload, everything, Spread::kEveryReplica);
+            add_transfers(plan, scenario.cluster, workload, everything, Spread::kEveryReplica, order);
             break;
         case Method::kStriped:
-            add_transfers(plan, scenario.cluster, workload, everything, Spread::kStripes);
+            add_transfers(plan, scenario.cluster, workload, everything, Spread::kStripes, order);
             break;
         case Method::kM2n: {
             auto relays = m2n_relays(scenario, workload);
@@ -196,7 +219,7 @@ Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& 
             if (!faults.empty()) {
                 return fail(std::move(faults));
             }
-            add_transfers(plan, scenario.cluster, workload, select(workload, scenario.coverage, true), Spread::kStripes);
+            add_transfers(plan, scenario.cluster, workload, select(workload, scenario.coverage, true), Spread::kStripes, order);
             add_gather_broadcast(plan, scenario, workload, select(workload, scenario.coverage, false));
             break;
         }

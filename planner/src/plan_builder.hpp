@@ -31,6 +31,6 @@ enum class Spread : std::uint8_t {
 /// Adds one transfer stage for each trainer stage.
 /// Source of kStripes: NeMo RL xferdtensor_python.py.
 void add_transfers(Plan& plan, const Cluster& cluster, const Workload& workload, const ClassIndices& classes,
-                   Spread spread);
+                   Spread spread, TransferOrder order = TransferOrder::kByTensor);
 
 }  // namespace refit

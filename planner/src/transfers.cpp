@@ -6,6 +6,7 @@
 
 #include "plan_builder.hpp"
 #include "refit/overlap.hpp"
+#include "rounds.hpp"
 
 namespace refit {
 namespace {
@@ -113,8 +114,8 @@ TransferBlock to_representatives(const Distribution& source, const Distribution&
 
 class TransferBuilder {
 public:
-    TransferBuilder(Plan& plan, const Cluster& cluster, const Workload& workload, Spread spread)
-        : plan_{plan}, cluster_{cluster}, workload_{workload}, spread_{spread} {
+    TransferBuilder(Plan& plan, const Cluster& cluster, const Workload& workload, Spread spread, TransferOrder order)
+        : plan_{plan}, cluster_{cluster}, workload_{workload}, spread_{spread}, order_{order} {
         for (std::uint32_t stage = 0; stage < workload.train_stages(); ++stage) {
             auto& entry = stages_.emplace_back();
             entry.kind = StageKind::kTransfer;
@@ -167,6 +168,9 @@ private:
     std::uint32_t keep(TransferBlock block, std::uint32_t index) {
         block.parameter = index;
         block.element_bytes = workload_.classes()[index].element_bytes();
+        if (order_ == TransferOrder::kRounds) {
+            put_in_rounds(block);
+        }
         plan_.blocks.push_back(std::move(block));
         return static_cast<std::uint32_t>(plan_.blocks.size() - 1);
     }
@@ -241,6 +245,7 @@ private:
     const Cluster& cluster_;
     const Workload& workload_;
     Spread spread_;
+    TransferOrder order_;
     std::vector<PlanStage> stages_;
     std::size_t next_holder_ = 0;  ///< With which the next tensor begins.
     std::map<RankGroups, std::uint32_t> known_groups_;
@@ -249,8 +254,8 @@ private:
 }  // namespace
 
 void add_transfers(Plan& plan, const Cluster& cluster, const Workload& workload, const ClassIndices& classes,
-                   Spread spread) {
-    TransferBuilder builder{plan, cluster, workload, spread};
+                   Spread spread, TransferOrder order) {
+    TransferBuilder builder{plan, cluster, workload, spread, order};
     for (const auto index : classes) {
         builder.add(index);
     }

@@ -8,6 +8,7 @@
 
 #include "refit/estimate.hpp"
 #include "refit/memory.hpp"
+#include "refit/memory_advice.hpp"
 #include "refit/methods.hpp"
 #include "refit/quantity.hpp"
 #include "refit/vllm.hpp"
@@ -16,8 +17,11 @@ namespace refit {
 namespace {
 
 /// Methods that NeMo RL runs and whose costs published times determine.
-bool is_calibrated(Method method, Coverage coverage) {
-    return method == Method::kGatherBroadcast || (method == Method::kHybrid && coverage != Coverage::kAll);
+bool is_calibrated(const Plan& plan, const EngineOptions& options) {
+    const auto coverage = plan.coverage.kind();
+    const bool is_run = plan.method == Method::kGatherBroadcast ||
+                        (plan.method == Method::kHybrid && coverage != Coverage::kAll && coverage != Coverage::kPattern);
+    return is_run && options.has_plain_broadcast();
 }
 
 double share(double part, Seconds whole) { return whole.value() > 0.0 ? std::min(1.0, part / whole.value()) : 0.0; }
@@ -159,7 +163,7 @@ private:
     }
 
     void add_fractions() {
-        const auto fraction = [&](Coverage coverage) {
+        const auto fraction = [&](const Coverage& coverage) {
             Bytes bytes;
             for (const auto& entry : workload_.classes()) {
                 bytes += is_bulk(entry.parameter, coverage) ? entry.parameter.bytes() : Bytes{};
@@ -183,6 +187,7 @@ private:
         auto entry = report_of(*plan, loads);
         entry.published = published_time(scenario_, method, entry.seconds, request_.published);
         report_.methods.push_back(std::move(entry));
+        add_warnings(*plan);
         if (method == Method::kHybrid) {
             hybrid_loads_ = std::move(loads);
             region_ = largest_region(*plan, workload_);
@@ -191,11 +196,22 @@ private:
         }
     }
 
+    /// Each once, though several methods may meet it.
+    void add_warnings(const Plan& plan) {
+        for (auto& warning : memory_warnings(plan, scenario_, workload_)) {
+            warning.message.insert(0, std::string{name_of(plan.method)} + ": ");
+            const auto is_known = [&](const Fault& known) { return known.rule == warning.rule && known.where == warning.where; };
+            if (std::ranges::none_of(report_.warnings, is_known)) {
+                report_.warnings.push_back(std::move(warning));
+            }
+        }
+    }
+
     [[nodiscard]] MethodReport report_of(const Plan& plan, const PlanLoads& loads) const {
         MethodReport entry;
         entry.method = plan.method;
         auto estimated = estimate(loads, setting_);
-        entry.is_calibrated = is_calibrated(plan.method, plan.coverage);
+        entry.is_calibrated = is_calibrated(plan, scenario_.engine.options);
         entry.seconds = estimated.total;
         const auto range = estimate_range(loads, setting_, entry.is_calibrated);
         entry.low = range.low;

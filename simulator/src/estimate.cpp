@@ -112,6 +112,26 @@ private:
         return sum;
     }
 
+    /// Several broadcasts run at once: as long as the longest, as the busiest NIC, and as NVLink, over which every
+    /// receiver takes all of them.
+    [[nodiscard]] RoleSum broadcasts_of(const StageLoads& stage) const {
+        auto sum = sum_of(stage, CollectiveRole::kWeightBroadcast);
+        if (stage.rings.size() < 2) {
+            return sum;
+        }
+        const auto nic = constants().nic_efficiency.value;
+        sum.seconds = std::max(std::max(stage.train.nic_out, stage.train.nic_in) / (setting_.train_nic * nic),
+                               std::max(stage.generate.nic_out, stage.generate.nic_in) / (setting_.generate_nic * nic));
+        double on_nvlink = 0.0;
+        for (const auto& ring : stage.rings) {
+            sum.seconds = std::max(sum.seconds, ring_seconds(ring));
+            on_nvlink += ring.wire_bytes / (ring.nvlink * constants().nvlink_efficiency.value);
+        }
+        sum.seconds = std::max(sum.seconds, on_nvlink);
+        sum.rate = sum.bytes / sum.seconds;
+        return sum;
+    }
+
     void add_gather_and_broadcast(const StageLoads& gather, const StageLoads& broadcast) {
         const auto pipeline = add_role(gather, CollectiveRole::kPipelineBroadcast, "pipeline broadcast");
         const auto tensor = add_role(gather, CollectiveRole::kTensorAllGather, "TP all-gather");
@@ -128,11 +148,12 @@ private:
         const auto links = pipeline.seconds + tensor.seconds + expert.seconds;
         const auto chain = links + copy + call_seconds;
 
-        const auto sending = sum_of(broadcast, CollectiveRole::kWeightBroadcast);
+        const auto sending = broadcasts_of(broadcast);
+        const auto roots = broadcast.rings.size();
         term("broadcast",
              "weight broadcast",
              sending.seconds,
-             bytes_text(sending.bytes) + " / " + rate_text(sending.rate),
+             bytes_text(sending.bytes) + " / " + rate_text(sending.rate) + (roots > 1 ? " from " + std::to_string(roots) + " roots at once" : ""),
              {sending.crosses ? "nic_efficiency" : "nvlink_efficiency", "nvlink_efficiency"});
         // A broadcast hides behind work on NVLink, but not behind work on the same NICs.
         const auto on_nics = (pipeline.crosses ? pipeline.seconds : 0.0) + (tensor.crosses ? tensor.seconds : 0.0) +

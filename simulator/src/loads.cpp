@@ -76,8 +76,12 @@ PlanLoads make_loads(const Plan& plan, const Cluster& cluster) {
         raise_peaks(entry, transfers, cluster);
         entry.hops = stage.relays.depth();
         entry.chunks = stage.relays.chunks;
+        const auto collectives = collective_traffic(plan, stage, cluster);
+        if (stage.kind == StageKind::kBroadcast) {
+            raise_peaks(entry, collectives, cluster);
+        }
         loads.traffic.add(transfers);
-        loads.traffic.add(collective_traffic(plan, stage, cluster));
+        loads.traffic.add(collectives);
         entry.payload = stage.payload.as_double();
         entry.copied = stage.copied.as_double();
         entry.loaded_tensors = stage.loaded_tensors;

@@ -116,5 +116,59 @@ TEST(PlanScenario, RefusesWhatItCannotWriteOrPlan) {
     EXPECT_EQ(run_refit({"plan", "deepseek-v3-h100", "--generate", "tp16.pp2", "--method", "hybrid"}).code, 4);
 }
 
+TEST(PlanScenario, GivesMemoryByStageAndCause) {
+    const auto memory = plan_json("deepseek-v3-h100", "hybrid").at("memory");
+    for (const auto* side : {"train", "generation"}) {
+        std::uint64_t most = 0;
+        for (const auto& stage : memory.at(side).at("stages")) {
+            std::uint64_t sum = 0;
+            for (const auto& use : stage.at("uses")) {
+                sum += use.at("bytes").get<std::uint64_t>();
+            }
+            EXPECT_EQ(stage.at("bytes"), sum);
+            most = std::max(most, sum);
+        }
+        EXPECT_EQ(memory.at(side).at("worst").at("bytes"), most);
+    }
+    EXPECT_TRUE(memory.at("packs").at("agree").get<bool>());
+    EXPECT_TRUE(plan_json("deepseek-v3-h100", "direct").at("memory").at("packs").is_null());
+    const auto run = run_refit({"plan", "deepseek-v3-h100", "--method", "hybrid"});
+    EXPECT_NE(run.out.find("  train memory  "), std::string::npos) << run.out;
+    EXPECT_NE(run.out.find("  gen. memory   "), std::string::npos) << run.out;
+}
+
+TEST(PlanScenario, WarnsWherePacksOfUnlikeGpusDisagree) {
+    const std::vector<std::string> unlike{"deepseek-v3-h100", "--set", "system.train=h200-nvl8", "--set", "system.generate=h100-nvl8"};
+    const auto with = [&](std::vector<std::string> words, const std::vector<std::string>& more = {}) {
+        words.insert(words.end(), unlike.begin(), unlike.end());
+        words.insert(words.end(), more.begin(), more.end());
+        return run_refit(words);
+    };
+    const auto compared = with({"compare"});
+    EXPECT_EQ(compared.code, 0);
+    EXPECT_NE(compared.err.find("warning: gather-broadcast: trainers pack"), std::string::npos) << compared.err;
+    EXPECT_LE(lines_of(compared.out).size(), 30U) << compared.out;
+    for (const auto& line : lines_of(compared.out)) {
+        EXPECT_LE(line.size(), 100U) << line;
+    }
+    const auto checked = with({"check"});
+    EXPECT_EQ(checked.code, 0);
+    EXPECT_NE(checked.err.find("warning: gather-broadcast: trainers pack"), std::string::npos) << checked.err;
+    // The cure that it offers.
+    EXPECT_NE(checked.err.find("NRL_REFIT_BUFFER_MEMORY_RATIO=0.0632"), std::string::npos) << checked.err;
+    EXPECT_EQ(with({"check"}, {"--set", "engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO=0.0632"}).err, "");
+}
+
+TEST(PlanScenario, MarksVariantsThatNoEngineRuns) {
+    const auto run = run_refit({"compare", "deepseek-v3-h100", "--set", "engine.options.broadcast_root=each-pp-stage"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_NE(run.out.find("gather-and-broadcast ?"), std::string::npos) << run.out;
+    const auto refused = run_refit({"compare", "deepseek-v3-h100", "--set", "engine.options.broadcast_root=each-stage"});
+    EXPECT_EQ(refused.code, 3) << refused.err;
+    EXPECT_NE(refused.err.find("each-pp-stage"), std::string::npos) << refused.err;
+    const auto unknown = run_refit({"compare", "deepseek-v3-h100", "--set", "engine.options.broadcast_rot=trainer-0"});
+    EXPECT_NE(unknown.err.find("broadcast_root"), std::string::npos) << unknown.err;
+}
+
 }  // namespace
 }  // namespace refit::testing_cli

@@ -123,6 +123,42 @@ TEST(BulkShare, OfKimiK3IsNextToNothingByNameAndNearlyAllByMeaning) {
     EXPECT_NEAR(bulk_percent("kimi-k3", Coverage::kFfn), 97.97, 0.005);
 }
 
+ParameterClass named(const std::string& name) {
+    ParameterClass parameter;
+    parameter.name = name;
+    return parameter;
+}
+
+TEST(CoveragePattern, MatchesNamesByGlob) {
+    const auto gate = named("model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight");
+    for (const auto* glob : {"*", "*.gate_proj.weight", "model.*.experts.*", "model.layers.*.mlp.experts.*.gate_proj.weight",
+                             "*gate?proj*", "model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight"}) {
+        EXPECT_TRUE(is_bulk(gate, Coverage::pattern(glob))) << glob;
+    }
+    for (const auto* glob : {"*.up_proj.weight", "gate_proj", "model.layers.?.mlp.*", "model.layers.0.mlp.*", "*weigh", "?", "Model.*"}) {
+        EXPECT_FALSE(is_bulk(gate, Coverage::pattern(glob))) << glob;
+    }
+    EXPECT_TRUE(is_bulk(named("lm_head.weight"), Coverage::pattern("lm_head.weight")));
+    EXPECT_FALSE(is_bulk(named("lm_head.weight"), Coverage::pattern("lm_head.weight?")));
+    EXPECT_TRUE(is_bulk(named("lm_head.weight"), Coverage::pattern("lm_head.weight**")));
+}
+
+TEST(CoveragePattern, IsReadAndWritten) {
+    const auto coverage = parse_coverage("pattern:*.experts.*").value();
+    EXPECT_EQ(coverage, Coverage::pattern("*.experts.*"));
+    EXPECT_NE(coverage, Coverage::pattern("*"));
+    EXPECT_EQ(name_of(coverage), "pattern:*.experts.*");
+    EXPECT_FALSE(parse_coverage("pattern:").has_value());
+    EXPECT_FALSE(parse_coverage("patern:*").has_value());
+    EXPECT_THROW(static_cast<void>(Coverage::pattern("")), std::logic_error);
+}
+
+TEST(CoveragePattern, NeverTakesMtpParameters) {
+    auto parameter = named("model.layers.61.eh_proj.weight");
+    parameter.part = ModelPart::kMtp;
+    EXPECT_FALSE(is_bulk(parameter, Coverage::pattern("*")));
+}
+
 TEST(BulkShare, OfAllIsAll) {
     for (const auto* id : kShippedIds) {
         EXPECT_DOUBLE_EQ(bulk_percent(id, Coverage::kAll), 100.0) << id;

@@ -15,6 +15,7 @@
 #include "refit/megatron.hpp"
 #include "refit/methods.hpp"
 #include "refit/overlap.hpp"
+#include "refit/slices.hpp"
 #include "refit/traffic.hpp"
 #include "refit/vllm.hpp"
 
@@ -258,6 +259,49 @@ TEST(PublicReports, A24_ThePlacementRuleDecidesWhoHoldsWhichExpert) {
     EXPECT_EQ(first(), (std::vector<std::int64_t>{0, 1, 2, 3}));
     question.texts["expert_placement"] = "round_robin";
     EXPECT_EQ(first(), (std::vector<std::int64_t>{0, 4, 8, 12}));
+}
+
+TEST(PublicReports, A25_ExpertsOfALayerArriveTogether) {
+    // The 128 experts of a layer are one tensor, and its gate, up and down leave a trainer stage in one stage of the plan:
+    // no bucket cuts them apart, and the stage ends with the last.
+    const auto scenario = scenario_of("qwen3-30b-a3b", "pp2.ep8@16", "tp2@8");
+    const auto workload = Workload::make(scenario);
+    const auto plan = make_plan(Method::kHybrid, scenario, workload).value();
+    std::map<std::uint32_t, std::set<std::size_t>> stages_of_source;
+    std::uint64_t layers = 0;
+    for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
+        for (const auto& use : plan.stages[stage].transfers) {
+            const auto& parameter = workload.classes()[plan.blocks[use.block].parameter].parameter;
+            EXPECT_EQ(workload.classes()[plan.blocks[use.block].parameter].source.shape()[0], parameter.is_expert() ? 128U : 0U);
+            stages_of_source[use.first_source.index()].insert(stage);
+            layers += use.tensors;
+        }
+    }
+    EXPECT_EQ(layers, 48U * 3);
+    EXPECT_EQ(stages_of_source, (std::map<std::uint32_t, std::set<std::size_t>>{{0, {0}}, {8, {1}}}));
+}
+
+TEST(PublicReports, A39_SmallPiecesOfAPairTravelAsOneMessage) {
+    // A05 for all 32 layers. Two KV groups a source, of q, k and v apart: 6 runs a pair and layer, 192 a pair, 384 a
+    // destination; 32 x 12,582,912 B = 402,653,184 B a pair: one message in buckets of 512 MiB, three of 128 MiB.
+    const auto scenario = scenario_of("llama-3.1-8b", "tp4@4", "tp2@2");
+    const auto all = Workload::make(scenario);
+    std::vector<WorkloadClass> classes;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> runs;
+    for (const auto& [name, rows] : {std::pair{"q_proj", 512U}, std::pair{"k_proj", 128U}, std::pair{"v_proj", 128U}}) {
+        classes.push_back(class_named(all, "model.layers.{layer}.self_attn." + std::string{name} + ".weight"));
+        for (const auto& cell : overlap(classes.back().source, classes.back().destinations.front())) {
+            runs[{cell.source, cell.destination}] += cell.box.axes()[0].length() / rows * 32;
+        }
+    }
+    EXPECT_EQ(runs, (std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>{{{0, 0}, 192}, {{1, 0}, 192}, {{2, 1}, 192}, {{3, 1}, 192}}));
+    const auto packed = SliceTable::make(Workload::of(std::move(classes), 1, 4, 2), 4);
+    ASSERT_EQ(packed.slices().size(), 4U);
+    for (const auto& slice : packed.slices()) {
+        EXPECT_EQ(slice.bytes, 402'653'184U);
+        EXPECT_LE(slice.bytes, 512U << 20U);
+        EXPECT_EQ(slice.bytes, 3U * (128U << 20U));
+    }
 }
 
 TEST(PublicReports, A26_EpBelowTpIsRefusedByRule) {

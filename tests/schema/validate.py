@@ -30,6 +30,9 @@ OTHER_REPORTS = (
     ["kimi-k3-h100", "--method", "striped"],
     ["--model", "qwen3-30b-a3b", "--train", "pp2.ep8@32", "--generate", "tp2@16", "--system", "gb300-nvl72"],
     ["qwen3-235b-h100", "--step-time", "1s", "--set", "system.nic=800Gbit/s"],
+    ["deepseek-v3-h100", "--set", "system.train=h200-nvl8", "--set", "system.generate=h100-nvl8"],
+    ["qwen3-235b-h100", "--coverage", "pattern:*.experts.*", "--set", "engine.options.broadcast_root=each-pp-stage",
+     "--set", "engine.options.broadcast_group=generators", "--set", "engine.options.shadow_copy=true"],
 )
 
 
@@ -64,6 +67,9 @@ def documents(folder, program):
         for method in ("gather-broadcast", "hybrid", "direct", "striped", "optimal"):
             words = ["reshard-two-domains" if method != "optimal" else "qwen3-235b-h100", "--method", method]
             yield " ".join(words), planned(program, folder, words)
+        words = ["qwen3-235b-h100", "--method", "hybrid", "--coverage", "pattern:*.down_proj.weight",
+                 "--set", "engine.options.broadcast_senders=2"]
+        yield " ".join(words), planned(program, folder, words)
         return
     files = sorted(pathlib.Path(folder).glob("*.json"))
     if program is None:

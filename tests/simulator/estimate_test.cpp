@@ -145,5 +145,29 @@ TEST(EstimateRange, AnUncalibratedMethodSpansNoneToTwiceTheSoftwareCosts) {
     EXPECT_NEAR(range.high.value(), (e.result.total + e.result.software).value() * 1.07, 1e-9);
 }
 
+TEST(Estimate, ALoneRootHasOneNicTwoHaveTwoAndEightFillNvlink) {
+    // 1,342,052,868,096 B over one NIC of 47 GB/s: 28.55 s. Dealt over two in turn: half, within two packs of it.
+    const auto one = estimated(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_group", "generators"}});
+    EXPECT_NEAR(term(one.result, "weight broadcast"), 1'342'052'868'096.0 / 47e9, 1e-6);
+    const auto eight = estimated(Method::kGatherBroadcast, "deepseek-v3-h100",
+                                 {{"engine.options.broadcast_group", "generators"}, {"engine.options.broadcast_senders", "8"}});
+    // The NICs would take an eighth of 28.55 s, 3.57 s; every generator takes all over NVLink, 310.5 GB/s: 4.32 s.
+    EXPECT_NEAR(term(eight.result, "weight broadcast"), 1'342'052'868'096.0 / 310.5e9, 1e-6);
+    const auto two = estimated(Method::kGatherBroadcast, "deepseek-v3-h100",
+                               {{"engine.options.broadcast_group", "generators"}, {"engine.options.broadcast_senders", "2"}});
+    EXPECT_NEAR(term(two.result, "weight broadcast"), 1'342'052'868'096.0 / 2 / 47e9, 2 * 3.5e9 / 47e9);
+}
+
+TEST(Estimate, ARootInEachStageSparesThePipelineBroadcast) {
+    // A stage of four MoE layers gathers 4/58 of 1,307,817,541,632 B, 15/16 of it over NVLink's 310.5 GB/s, and makes
+    // 4 x 3 x 16 = 192 calls.
+    const auto e = estimated(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_root", "each-pp-stage"}});
+    EXPECT_EQ(term(e.result, "pipeline broadcast"), 0.0);
+    EXPECT_NEAR(term(e.result, "EP all-gather"), 1'307'817'541'632.0 / 58 * 4 * 15 / 16 / 310.5e9, 1e-6);
+    EXPECT_NEAR(term(e.result, "collective calls"), 192 * 0.33e-3, 1e-9);
+    // Sixteen rings over all ranks share what one would use: NVLink carries every byte.
+    EXPECT_NEAR(term(e.result, "weight broadcast"), 1'342'052'868'096.0 / 310.5e9, 1e-6);
+}
+
 }  // namespace
 }  // namespace refit

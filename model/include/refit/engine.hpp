@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "refit/units.hpp"
@@ -41,13 +42,41 @@ struct EngineConstants {
     bool operator==(const EngineConstants&) const = default;
 };
 
+/// Which trainers broadcast gathered parameters.
+enum class BroadcastRoot : std::uint8_t {
+    kTrainer0,   ///< Trainer 0, all parameters: NeMo RL.
+    kEachStage,  ///< The first rank of each pipeline stage, its own stage's; nothing goes from stage to stage.
+};
+
+/// In which order a stage's point-to-point transfers of a tensor are posted.
+enum class TransferOrder : std::uint8_t {
+    kByTensor,  ///< By what the receivers want, one receiver's pieces after another's.
+    kRounds,    ///< In rounds, in each of which every rank has at most one partner: a static schedule.
+};
+
 /// Settings of the engine that a user can change, under the framework's own names where it has them.
 struct EngineOptions {
     std::uint32_t streams = 2;         ///< NRL_REFIT_NUM_STREAMS: stages in flight.
     std::uint32_t buffers = 2;         ///< NRL_REFIT_NUM_BUFFERS: packs in flight.
     double buffer_memory_ratio = 0.02; ///< NRL_REFIT_BUFFER_MEMORY_RATIO: pack size as a share of GPU memory.
+
+    // Variants that NeMo RL does not have; as they stand they change nothing.
+    BroadcastRoot broadcast_root = BroadcastRoot::kTrainer0;
+    bool broadcast_includes_trainers = true;  ///< All trainers take part, else only the root and the generators.
+    std::uint32_t broadcast_senders = 1;      ///< Ranks, of all or of each stage, over which the packs are dealt.
+    TransferOrder transfer_order = TransferOrder::kByTensor;
+    bool has_shadow_copy = false;             ///< Receivers keep serving from a second copy of their weights.
+
+    [[nodiscard]] bool has_plain_broadcast() const noexcept {
+        return broadcast_root == BroadcastRoot::kTrainer0 && broadcast_includes_trainers && broadcast_senders == 1;
+    }
     bool operator==(const EngineOptions&) const = default;
 };
+
+/// "trainer-0", "each-pp-stage".
+[[nodiscard]] std::string_view name_of(BroadcastRoot root) noexcept;
+/// "by-tensor", "rounds".
+[[nodiscard]] std::string_view name_of(TransferOrder order) noexcept;
 
 /// A refit engine of one version.
 struct Engine {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine_options.hpp"
 #include "pipeline_reader.hpp"
 #include "refit/suggest.hpp"
 
@@ -116,6 +117,7 @@ Engine read_engine(DraftReader& reader) {
     count("NRL_REFIT_NUM_STREAMS", options.streams);
     count("NRL_REFIT_NUM_BUFFERS", options.buffers);
     read_ratio(reader, options);
+    read_engine_variants(reader.draft(), options, reader.faults());
     return engine;
 }
 

@@ -52,10 +52,15 @@ constexpr std::array kFields{
     FieldInfo{"placement.generation_starts_new_domain", "true or false"},
     FieldInfo{"engine.name", "an engine of data/engines"},
     FieldInfo{"engine.rules", "version of its support rules: 2026-08 or 2026-11"},
-    FieldInfo{"engine.coverage", "nemo-rl-names, ffn or all"},
+    FieldInfo{"engine.coverage", "nemo-rl-names, ffn, all or pattern:GLOB"},
     FieldInfo{"engine.options.NRL_REFIT_NUM_STREAMS", "bulk stages in flight"},
     FieldInfo{"engine.options.NRL_REFIT_NUM_BUFFERS", "packs in flight"},
     FieldInfo{"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "pack size as a share of GPU memory"},
+    FieldInfo{"engine.options.broadcast_root", "who broadcasts: trainer-0 or each-pp-stage"},
+    FieldInfo{"engine.options.broadcast_group", "who takes part beside the root: all or generators"},
+    FieldInfo{"engine.options.broadcast_senders", "roots over which the packs are dealt, of all or of each stage"},
+    FieldInfo{"engine.options.transfer_order", "point-to-point transfers: by-tensor or rounds"},
+    FieldInfo{"engine.options.shadow_copy", "receivers serve on from a second copy of their weights: true or false"},
     FieldInfo{"published", "ids of published times of this scenario"},
 };
 

@@ -35,8 +35,9 @@ struct JobSize {
 /// - Collectives of a gather stage work on trainers' shards, in their order: a pipeline broadcast gives the members its
 ///   root's shards of the root's own stage; an all-gather gives each member what the members had. Their bytes are at least
 ///   what they move: frameworks carry padding too.
-/// - A weight broadcast gives each generator in the group its own boxes of full tensors, for which the root must have all
-///   of them by then. Its bytes are those of the parameters, exactly.
+/// - A weight broadcast gives each generator in the group its own boxes of the full tensors, or of the parts of them, that
+///   it carries; its root, any trainer, must have all of what is wanted by then. Its bytes are exactly those of what it
+///   carries. The weight broadcasts of a stage run at once, each from what its root gathered in stages before.
 /// - A relayed message begins at ranks that hold all of it; a hop that follows another begins where that one ends, and
 ///   carries the same message. No rank gets a message that it has. Who gets one wants all of it, or passes it on.
 ///

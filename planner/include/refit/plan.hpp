@@ -89,7 +89,7 @@ enum class CollectiveRole : std::uint8_t {
     kPipelineBroadcast,  ///< A trainer stage's shards to all other stages.
     kTensorAllGather,    ///< Over the tensor-parallel ranks of a stage.
     kExpertAllGather,    ///< Over its expert-parallel ranks.
-    kWeightBroadcast,    ///< Full parameters from trainer 0 to every other rank.
+    kWeightBroadcast,    ///< Full parameters from a trainer to generators, and to trainers beside it.
     kReplicaAllGather,   ///< Stripes among generators that want the same shard.
     kReplicaBroadcast,   ///< A shard from one of them to the others.
 };
@@ -108,14 +108,15 @@ struct Collective {
     CollectiveRole role;
     std::uint32_t groups;             ///< Index into Plan::groups.
     std::vector<std::uint64_t> bytes; ///< Over all calls.
-    std::uint64_t calls = 0;          ///< Of each group, one after another.
+    std::uint64_t calls = 0;          ///< Of each group, one after another; where groups differ, of the busiest.
     std::vector<std::uint32_t> parameters;  ///< Indices of the classes whose tensors it moves, ascending.
+    std::vector<MessagePart> parts{};       ///< Of these, what a weight broadcast carries; none: all of it.
     bool operator==(const Collective&) const = default;
 };
 
 enum class StageKind : std::uint8_t {
     kGather,     ///< Trainers assemble full parameters.
-    kBroadcast,  ///< Trainer 0 sends them to all.
+    kBroadcast,  ///< Trainer 0, or each of several roots, sends them; the collectives run at once.
     kTransfer,   ///< Trainers of one stage send to generators, which may share among themselves after.
     kRelay,      ///< Ranks send and pass on messages, all at once, each at a steady rate.
 };

@@ -135,6 +135,7 @@ struct Report {
     std::vector<Trial> trials;
     std::vector<StepWorth> steps;
     std::vector<Assumption> assumptions;
+    Faults warnings;  ///< What a run would come to grief on though the engine takes it: memory, packs that disagree.
 
     [[nodiscard]] const MethodReport* find(Method method) const noexcept;
 };

@@ -50,6 +50,8 @@ public:
         return *found;
     }
 
+    [[nodiscard]] bool has(const std::string& key) const { return object_.is_object() && object_.contains(key); }
+
     [[nodiscard]] std::uint64_t number(const std::string& key, std::uint64_t most, std::uint64_t least = 0) const {
         const auto& value = get(key);
         if (value.is_null()) {

@@ -246,13 +246,16 @@ private:
         if (collective.bytes.size() != plan.groups[collective.groups].size()) {
             members.refuse("bytes", "must have a number for each group");
         }
+        if (members.has("parts")) {
+            collective.parts = parts_of(members);
+        }
         stage.collectives.push_back(std::move(collective));
     }
 
     RelayTable relays_of(const Members& members) {
         RelayTable relays;
         relays.chunks = static_cast<std::uint32_t>(members.number("chunks", 1U << 20U, 1));
-        read_parts(relays, members);
+        relays.parts = parts_of(members);
         const auto messages = members.object("messages");
         const auto counts = messages.numbers<std::uint32_t>("parts", kMost32);
         const auto bytes = messages.numbers<std::uint64_t>("bytes", kMostBytes);
@@ -268,7 +271,8 @@ private:
         return relays;
     }
 
-    void read_parts(RelayTable& relays, const Members& members) {
+    std::vector<MessagePart> parts_of(const Members& members) {
+        std::vector<MessagePart> list;
         const auto parts = members.object("parts");
         const auto boxes = members.array("boxes");
         const auto parameter = parts.numbers<std::uint32_t>("class", classes_.size());
@@ -279,7 +283,7 @@ private:
         const auto count = parameter.size();
         if (slice.size() != count || first.size() != count || tensors.size() != count || box.size() != count) {
             parts.refuse("class", "and slice, first_tensor, tensors and box must be equally long");
-            return;
+            return {};
         }
         for (std::size_t i = 0; i < count; ++i) {
             const auto& entry = classes_[parameter[i]];
@@ -287,14 +291,15 @@ private:
                                   std::uint64_t{first[i]} + tensors[i] <= entry.slices[slice[i]].layers;
             if (!is_there) {
                 parts.refuse("first_tensor/" + std::to_string(i), "and tensors must lie within the class's slice");
-                return;
+                return {};
             }
             const auto read = box_of(members, "boxes/" + std::to_string(box[i]), boxes[box[i]], entry.source.shape());
             if (!read) {
-                return;
+                return {};
             }
-            relays.parts.push_back({parameter[i], slice[i], first[i], tensors[i], *read});
+            list.push_back({parameter[i], slice[i], first[i], tensors[i], *read});
         }
+        return list;
     }
 
     void read_hops(RelayTable& relays, const Members& hops) const {

@@ -100,11 +100,12 @@ Json column(const std::vector<Row>& rows, Get get) {
     return values;
 }
 
-Json relays_json(const RelayTable& relays) {
+/// Members `boxes` and `parts`: each different box once.
+void add_parts(Json& object, const std::vector<MessagePart>& parts) {
     std::vector<Box> boxes;
     std::map<std::vector<std::uint64_t>, std::uint32_t> known;
     Json box = Json::array();
-    for (const auto& part : relays.parts) {
+    for (const auto& part : parts) {
         std::vector<std::uint64_t> key;
         for (const auto& axis : part.box.axes()) {
             key.push_back(axis.begin);
@@ -116,24 +117,28 @@ Json relays_json(const RelayTable& relays) {
         }
         box.push_back(found->second);
     }
+    object["boxes"] = boxes_json(boxes);
+    object["parts"] = {{"class", column(parts, [](const auto& part) { return part.parameter; })},
+                       {"slice", column(parts, [](const auto& part) { return part.slice; })},
+                       {"first_tensor", column(parts, [](const auto& part) { return part.first_tensor; })},
+                       {"tensors", column(parts, [](const auto& part) { return part.tensors; })},
+                       {"box", std::move(box)}};
+}
+
+Json relays_json(const RelayTable& relays) {
     // A hop that follows none says -1.
     const auto parent = [](std::uint32_t hop) { return hop == RelayTable::kNone ? std::int64_t{-1} : std::int64_t{hop}; };
-    return {{"chunks", relays.chunks},
-            {"boxes", boxes_json(boxes)},
-            {"parts",
-             {{"class", column(relays.parts, [](const auto& part) { return part.parameter; })},
-              {"slice", column(relays.parts, [](const auto& part) { return part.slice; })},
-              {"first_tensor", column(relays.parts, [](const auto& part) { return part.first_tensor; })},
-              {"tensors", column(relays.parts, [](const auto& part) { return part.tensors; })},
-              {"box", std::move(box)}}},
-            {"messages",
-             {{"parts", column(relays.messages, [](const auto& message) { return message.parts; })},
-              {"bytes", column(relays.messages, [](const auto& message) { return message.bytes; })}}},
-            {"hops",
-             {{"message", relays.message},
-              {"source", relays.source},
-              {"destination", relays.destination},
-              {"follows", column(relays.follows, parent)}}}};
+    Json json{{"chunks", relays.chunks},
+              {"messages",
+               {{"parts", column(relays.messages, [](const auto& message) { return message.parts; })},
+                {"bytes", column(relays.messages, [](const auto& message) { return message.bytes; })}}},
+              {"hops",
+               {{"message", relays.message},
+                {"source", relays.source},
+                {"destination", relays.destination},
+                {"follows", column(relays.follows, parent)}}}};
+    add_parts(json, relays.parts);
+    return json;
 }
 
 Json stage_json(const PlanStage& stage) {
@@ -148,6 +153,9 @@ Json stage_json(const PlanStage& stage) {
                                {"bytes", collective.bytes},
                                {"calls", collective.calls},
                                {"classes", collective.parameters}});
+        if (!collective.parts.empty()) {
+            add_parts(collectives.back(), collective.parts);
+        }
     }
     Json json{{"kind", name_in(kStageNames, stage.kind)},
               {"train_stage", stage.train_stage},

@@ -44,7 +44,12 @@ Json scenario_json(const Scenario& scenario) {
               {"options",
                {{"NRL_REFIT_NUM_STREAMS", scenario.engine.options.streams},
                 {"NRL_REFIT_NUM_BUFFERS", scenario.engine.options.buffers},
-                {"NRL_REFIT_BUFFER_MEMORY_RATIO", scenario.engine.options.buffer_memory_ratio}}}}},
+                {"NRL_REFIT_BUFFER_MEMORY_RATIO", scenario.engine.options.buffer_memory_ratio},
+                {"broadcast_root", name_of(scenario.engine.options.broadcast_root)},
+                {"broadcast_group", scenario.engine.options.broadcast_includes_trainers ? "all" : "generators"},
+                {"broadcast_senders", scenario.engine.options.broadcast_senders},
+                {"transfer_order", name_of(scenario.engine.options.transfer_order)},
+                {"shadow_copy", scenario.engine.options.has_shadow_copy}}}}},
             {"published", scenario.published}};
 }
 
@@ -179,7 +184,8 @@ Json to_json(const Report& report, const Scenario& scenario) {
               {"try", trials_json(report)},
               {"step", nullptr},
               {"steps", steps_json(report)},
-              {"assumptions", assumptions_json(report)}};
+              {"assumptions", assumptions_json(report)},
+              {"warnings", to_json(report.warnings)}};
     if (!report.steps.empty()) {
         json["step"] = json["steps"].front();
     }

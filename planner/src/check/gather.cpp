@@ -7,17 +7,27 @@
 namespace refit::proof {
 namespace {
 
+/// What both boxes have, axis by axis: the checker's own, apart from the planner's.
+std::optional<Box> common_part(const Box& a, const Box& b) {
+    auto part = a;
+    for (std::size_t axis = 0; axis < a.axes().size(); ++axis) {
+        const auto first = std::max(a.axes()[axis].begin, b.axes()[axis].begin);
+        const auto last = std::min(a.axes()[axis].end, b.axes()[axis].end);
+        if (last <= first) {
+            return std::nullopt;
+        }
+        part = part.with(axis, {first, last});
+    }
+    return part;
+}
+
 /// For each shard of the source, whether a rank has it.
 using ShardSet = std::vector<bool>;
 
 class GatherFollower {
 public:
-    GatherFollower(FaultLog& log,
-                   const Plan& plan,
-                   const ClassFacts& facts,
-                   std::uint32_t train_gpus,
-                   std::vector<Arrivals>& arrivals,
-                   MovedBytes& moved)
+    GatherFollower(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
+                   std::vector<Arrivals>& arrivals, MovedBytes& moved)
         : log_{log}, plan_{plan}, facts_{facts}, train_gpus_{train_gpus}, arrivals_{arrivals}, moved_{moved} {
         const auto shards = facts.entry().source.shards().size();
         for (std::uint32_t slice = 0; slice < facts.entry().slices.size(); ++slice) {
@@ -38,26 +48,23 @@ public:
         moved.resize(groups.size());
         for (std::size_t i = 0; i < groups.size(); ++i) {
             if (collective.role == CollectiveRole::kWeightBroadcast) {
-                moved[i] += broadcast_weights(groups[i]);
+                moved[i] += broadcast_weights(groups[i], collective.parts);
             } else if (are_trainers(groups[i])) {
-                moved[i] += collective.role == CollectiveRole::kPipelineBroadcast
-                                ? broadcast_shards(groups[i])
-                                : gather(groups[i]);
+                moved[i] += collective.role == CollectiveRole::kPipelineBroadcast ? broadcast_shards(groups[i])
+                                                                                  : gather(groups[i]);
             }
         }
     }
 
 private:
     bool are_trainers(const std::vector<RankId>& group) {
-        const auto foreign =
-            std::ranges::find_if(group, [&](RankId rank) { return rank.index() >= train_gpus_; });
-        if (foreign == group.end()) {
-            return true;
+        for (const auto rank : group) {
+            if (rank.index() >= train_gpus_) {
+                log_.add("gather-member", {.stage = stage_, .parameter = facts_.index(), .rank = rank.index()}, "no trainer, but in a gather");
+                return false;
+            }
         }
-        log_.add("gather-member",
-                 {.stage = stage_, .parameter = facts_.index(), .rank = foreign->index()},
-                 "no trainer, but in a gather");
-        return false;
+        return true;
     }
 
     /// Of the tensors of a slice; copies of another slice's tensors are the same tensors, and cost nothing.
@@ -104,26 +111,39 @@ private:
         return sum;
     }
 
-    Bytes broadcast_weights(const std::vector<RankId>& group) {
-        const auto root = group.front().index();
+    /// All tensors of the class, or the parts that are of it.
+    Bytes broadcast_weights(const std::vector<RankId>& group, const std::vector<MessagePart>& parts) {
         Bytes sum;
-        for (std::uint32_t slice = 0; slice < has_.size(); ++slice) {
-            const auto& stages = facts_.entry().slices[slice];
-            sum += Bytes{Box::whole(facts_.entry().source.shape()).volume()} *
-                   facts_.entry().element_bytes() * (stages.is_copy ? 0 : stages.layers);
-            std::vector<Box> known;
-            for (std::size_t i = 0; root < train_gpus_ && i < has_[slice][root].size(); ++i) {
-                const auto& boxes = facts_.entry().source.shards()[i].boxes;
-                known.insert(known.end(), has_[slice][root][i] ? boxes.begin() : boxes.end(), boxes.end());
+        if (parts.empty()) {
+            for (std::uint32_t slice = 0; slice < has_.size(); ++slice) {
+                const Region all{{0, facts_.entry().slices[slice].layers}, Box::whole(facts_.entry().source.shape())};
+                sum += broadcast_part(group, slice, all);
             }
-            give_own_boxes(group, slice, known);
+            return sum;
+        }
+        for (const auto& part : parts) {
+            if (part.parameter == facts_.index()) {
+                const Region region{{part.first_tensor, std::uint64_t{part.first_tensor} + part.tensors}, part.box};
+                sum += broadcast_part(group, part.slice, region);
+            }
         }
         return sum;
     }
 
-    void give_own_boxes(const std::vector<RankId>& group,
-                        std::uint32_t slice,
-                        const std::vector<Box>& known) {
+    /// Gives each generator of the group what it wants of a region. The root must have all of the region that is wanted;
+    /// copies of another slice's tensors are the same tensors, and cost nothing.
+    Bytes broadcast_part(const std::vector<RankId>& group, std::uint32_t slice, const Region& region) {
+        const auto root = group.front().index();
+        std::vector<Box> known;
+        for (std::size_t i = 0; root < train_gpus_ && i < has_[slice][root].size(); ++i) {
+            const auto& boxes = facts_.entry().source.shards()[i].boxes;
+            known.insert(known.end(), has_[slice][root][i] ? boxes.begin() : boxes.end(), boxes.end());
+        }
+        give_own_boxes(group, slice, region, known);
+        return facts_.entry().slices[slice].is_copy ? Bytes{} : Bytes{region.elements()} * facts_.entry().element_bytes();
+    }
+
+    void give_own_boxes(const std::vector<RankId>& group, std::uint32_t slice, const Region& carried, const std::vector<Box>& known) {
         std::map<std::uint32_t, std::vector<std::uint32_t>> regions;
         for (const auto rank : group) {
             const auto shard = facts_.wanted_shard(rank.index(), slice);
@@ -131,17 +151,16 @@ private:
                 continue;
             }
             const auto [found, is_new] = regions.try_emplace(shard);
-            for (const auto& box :
-                 is_new ? facts_.destination(slice).shards()[shard].boxes : std::vector<Box>{}) {
-                const Region region{{0, facts_.entry().slices[slice].layers}, box};
+            for (const auto& wanted : is_new ? facts_.destination(slice).shards()[shard].boxes : std::vector<Box>{}) {
+                const auto box = common_part(wanted, carried.box);
+                if (!box) {
+                    continue;
+                }
+                const Region region{carried.tensors, *box};
                 found->second.push_back(arrivals_[slice].region(stage_, region));
-                if (!covers(known, box)) {
+                if (!covers(known, *box)) {
                     log_.add("source",
-                             {.stage = stage_,
-                              .parameter = facts_.index(),
-                              .slice = slice,
-                              .rank = group.front().index(),
-                              .region = region},
+                             {.stage = stage_, .parameter = facts_.index(), .slice = slice, .rank = group.front().index(), .region = region},
                              "broadcast by a root that has not gathered all of it");
                 }
             }
@@ -163,12 +182,8 @@ private:
 
 }  // namespace
 
-void follow_gathers(FaultLog& log,
-                    const Plan& plan,
-                    const ClassFacts& facts,
-                    std::uint32_t train_gpus,
-                    std::vector<Arrivals>& arrivals,
-                    MovedBytes& moved) {
+void follow_gathers(FaultLog& log, const Plan& plan, const ClassFacts& facts, std::uint32_t train_gpus,
+                    std::vector<Arrivals>& arrivals, MovedBytes& moved) {
     GatherFollower follower{log, plan, facts, train_gpus, arrivals, moved};
     for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
         const auto& collectives = plan.stages[stage].collectives;

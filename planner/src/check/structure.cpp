@@ -168,6 +168,15 @@ private:
                      {.stage = stage},
                      "a collective names no class, one twice, or one that does not exist");
         }
+        if (!collective.parts.empty() && collective.role != CollectiveRole::kWeightBroadcast) {
+            log_.add("collective-parts", {.stage = stage}, "a collective that is no weight broadcast has parts");
+        }
+        for (const auto& part : collective.parts) {
+            check_part(stage, part);
+            if (!std::ranges::binary_search(classes, part.parameter)) {
+                log_.add("collective-parts", {.stage = stage, .parameter = part.parameter}, "a part is of a class that its collective does not name");
+            }
+        }
     }
 
     void check_relays(std::size_t stage, const RelayTable& relays) {

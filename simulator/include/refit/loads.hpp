@@ -23,7 +23,7 @@ struct RingLoad {
     std::uint64_t calls = 0;
 };
 
-/// The busiest ports of one side, for point-to-point transfers. Unit: byte.
+/// The busiest ports of one side, for point-to-point transfers and broadcasts. Unit: byte.
 struct PortPeaks {
     double nic_out = 0.0;
     double nic_in = 0.0;

@@ -68,6 +68,22 @@ TEST(Resolve, TakesWhatTheDraftSays) {
     EXPECT_EQ(scenario.note, "for people");
 }
 
+TEST(Resolve, TakesTheVariantsOfAnEngine) {
+    const auto options = resolved(deepseek({{"engine.options.broadcast_root", "each-pp-stage"},
+                                            {"engine.options.broadcast_group", "generators"},
+                                            {"engine.options.broadcast_senders", "4"},
+                                            {"engine.options.transfer_order", "rounds"},
+                                            {"engine.options.shadow_copy", "true"},
+                                            {"engine.coverage", "pattern:*.experts.*"}})).engine.options;
+    EXPECT_EQ(options.broadcast_root, BroadcastRoot::kEachStage);
+    EXPECT_FALSE(options.broadcast_includes_trainers);
+    EXPECT_EQ(options.broadcast_senders, 4U);
+    EXPECT_EQ(options.transfer_order, TransferOrder::kRounds);
+    EXPECT_TRUE(options.has_shadow_copy);
+    EXPECT_FALSE(options.has_plain_broadcast());
+    EXPECT_TRUE(EngineOptions{}.has_plain_broadcast());
+}
+
 struct Wrong {
     const char* title;
     Fields changes;

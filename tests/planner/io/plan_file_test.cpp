@@ -64,6 +64,21 @@ void expect_same(const PlanFile& a, const PlanFile& b) {
     }
 }
 
+TEST(PlanFile, ReadsBackDealtBroadcastsAndPatterns) {
+    const auto scenario = shipped_scenario("qwen3-235b-h100", {{"engine.options.broadcast_root", "each-pp-stage"},
+                                                               {"engine.options.broadcast_senders", "2"},
+                                                               {"engine.coverage", "pattern:*.down_proj.weight"}});
+    auto workload = Workload::make(scenario);
+    auto plan = make_plan(Method::kHybrid, scenario, workload).value();
+    ASSERT_FALSE(plan.stages.back().collectives.front().parts.empty());
+    const PlanFile file{"dealt", std::move(workload), std::move(plan), scenario.cluster.train_gpus(), domain_starts(scenario.cluster)};
+    for (const auto encoding : {PlanEncoding::kJson, PlanEncoding::kCbor}) {
+        const auto read = read_plan(write_plan(file, encoding), "plan");
+        ASSERT_TRUE(read.has_value()) << read.error().front().message;
+        expect_same(*read, file);
+    }
+}
+
 TEST(PlanFile, ReadsBackWhatItWrote) {
     for (const auto method :
          {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal}) {

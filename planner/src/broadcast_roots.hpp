@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "packs.hpp"
+#include "plan_builder.hpp"
+
+namespace refit {
+
+/// What one root of a scenario's broadcast sends.
+struct SentPacks {
+    RankId root;
+    std::vector<ExportRun> runs;  ///< All that its peers and it deal out; pieces of packs index them.
+    std::vector<Pack> packs;      ///< Its own.
+};
+
+/// The packs of these classes, aimed at `target` bytes, dealt over the roots in turn: all over trainers 0, 1, …, or each
+/// pipeline stage's over that stage's first ranks. Roots without a pack are left out.
+[[nodiscard]] std::vector<SentPacks> dealt_packs(const Scenario& scenario, const Workload& workload,
+                                                 const ClassIndices& classes, Bytes target);
+
+/// Trainers over which packs can be dealt: all, or those of a stage.
+[[nodiscard]] std::uint32_t most_senders(const Scenario& scenario);
+
+}  // namespace refit
