@@ -66,7 +66,17 @@ Result<Planned> plan_record(const io::M2nRequest& request, Method method, const 
     }
     const auto summary = summarise(*plan, job->workload, job->cluster);
     const auto certificate = certify(*plan, job->cluster, rates, job->workload);
-    const ShownPlan shown{request.name.empty() ? "tensor" : request.name, *plan, job->workload, job->cluster, summary, certificate};
+    // A plain tensor belongs to no engine whose packs and streams would take memory.
+    const MemoryAccount no_memory;
+    const std::optional<PackSizes> no_packs;
+    const ShownPlan shown{request.name.empty() ? "tensor" : request.name,
+                          *plan,
+                          job->workload,
+                          job->cluster,
+                          summary,
+                          certificate,
+                          no_memory,
+                          no_packs};
     Planned planned{plan_text(shown), Json{{"name", request.name}, {"method", name_of(method)}, {"system", system.name}}};
     add_plan_json(planned.json, shown);
     return planned;

@@ -48,6 +48,9 @@ std::string relay_text(const Plan& plan) {
         if (stage.kind == StageKind::kRelay) {
             const auto& relays = stage.relays;
             const auto passed_on = relays.size() - static_cast<std::size_t>(std::ranges::count(relays.follows, RelayTable::kNone));
+            if (passed_on == 0) {
+                return ", each straight from a holder";
+            }
             return ", of which " + grouped(passed_on) + " pass a message on; at most " + std::to_string(relays.depth()) +
                    " in a row, " + std::to_string(relays.chunks) + " chunks a message";
         }
