@@ -124,8 +124,8 @@ private:
             classes.insert(classes.end(), collective.parameters.begin(), collective.parameters.end());
         }
         std::ranges::sort(classes);
-        const auto repeated = std::ranges::unique(classes);
-        classes.erase(repeated.begin(), repeated.end());
+        const auto repeated = std::unique(classes.begin(), classes.end());  // clang 14 cannot take ranges that return one
+        classes.erase(repeated, classes.end());
         Held root;
         Bytes on_trainers;
         for (const auto& sent : dealt_packs(scenario_, workload_, classes, pack_target(scenario_.engine, cluster.train_system().gpu_memory.value))) {

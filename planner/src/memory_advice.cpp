@@ -33,8 +33,8 @@ ClassIndices classes_in_packs(const Plan& plan) {
         }
     }
     std::ranges::sort(classes);
-    const auto repeated = std::ranges::unique(classes);
-    classes.erase(repeated.begin(), repeated.end());
+    const auto repeated = std::unique(classes.begin(), classes.end());  // clang 14 cannot take ranges that return one
+    classes.erase(repeated, classes.end());
     return classes;
 }
 

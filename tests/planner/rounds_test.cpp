@@ -83,7 +83,7 @@ TEST(Rounds, AChainOfTransfersChangesPlaces) {
 TEST(Rounds, NeedNoMoreThanTheBusiestRankHasTransfers) {
     std::mt19937 engine{20261129};
     for (int trial = 0; trial < 300; ++trial) {
-        std::uniform_int_distribution<std::uint32_t> ranks{0, 1 + engine() % 9};
+        std::uniform_int_distribution<std::uint32_t> ranks{0, 1 + static_cast<std::uint32_t>(engine() % 9)};
         TransferBlock block;
         for (std::uint32_t i = 0; i < engine() % 40; ++i) {
             block.source.push_back(ranks(engine));
