@@ -61,7 +61,8 @@ void expect_scheduled(const TransferBlock& block) {
 }
 
 TEST(Rounds, TwoSendersNeverMeetAtAReceiver) {
-    // Both senders owe both receivers. 0 to 0 makes room in the first round when 1 to 0 comes; 0 to 1 joins that one.
+    // Both senders owe both receivers. 0 to 0 makes room in the first round when 1 to 0 comes; 0 to 1 joins
+    // that one.
     TransferBlock block;
     block.source = {0, 1, 0, 1};
     block.destination = {0, 0, 1, 1};
