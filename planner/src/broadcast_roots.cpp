@@ -13,7 +13,10 @@ bool has_each_stage(const Scenario& scenario) {
 
 }  // namespace
 
-std::vector<SentPacks> dealt_packs(const Scenario& scenario, const Workload& workload, const ClassIndices& classes, Bytes target) {
+std::vector<SentPacks> dealt_packs(const Scenario& scenario,
+                                   const Workload& workload,
+                                   const ClassIndices& classes,
+                                   Bytes target) {
     std::vector<SentPacks> roots;
     const auto order = export_order(workload, classes);
     const auto stages = has_each_stage(scenario) ? scenario.train.pp : 1U;

@@ -17,10 +17,12 @@ struct SentPacks {
     std::vector<Pack> packs;      ///< Its own.
 };
 
-/// The packs of these classes, aimed at `target` bytes, dealt over the roots in turn: all over trainers 0, 1, …, or each
-/// pipeline stage's over that stage's first ranks. Roots without a pack are left out.
-[[nodiscard]] std::vector<SentPacks> dealt_packs(const Scenario& scenario, const Workload& workload,
-                                                 const ClassIndices& classes, Bytes target);
+/// The packs of these classes, aimed at `target` bytes, dealt over the roots in turn: all over trainers 0, 1,
+/// …, or each pipeline stage's over that stage's first ranks. Roots without a pack are left out.
+[[nodiscard]] std::vector<SentPacks> dealt_packs(const Scenario& scenario,
+                                                 const Workload& workload,
+                                                 const ClassIndices& classes,
+                                                 Bytes target);
 
 /// Trainers over which packs can be dealt: all, or those of a stage.
 [[nodiscard]] std::uint32_t most_senders(const Scenario& scenario);

@@ -272,7 +272,7 @@ private:
                    (domain.empty() || cluster.domain_of(domain.front()) == cluster.domain_of(cluster.generator(first)))) {
                 domain.push_back(cluster.generator(first++));
             }
-            std::ranges::rotate(domain, domain.begin() + static_cast<std::ptrdiff_t>(turn % domain.size()));
+            std::rotate(domain.begin(), domain.begin() + static_cast<std::ptrdiff_t>(turn % domain.size()), domain.end());
             group.insert(group.end(), domain.begin(), domain.end());
         }
         return group;

@@ -25,12 +25,14 @@ void raise(Held& most, Bytes bytes, RankId rank) {
 }
 
 const Shard& largest_shard(const Distribution& distribution) {
-    return *std::ranges::max_element(distribution.shards(), {}, [](const Shard& shard) { return shard.elements(); });
+    return *std::ranges::max_element(
+        distribution.shards(), {}, [](const Shard& shard) { return shard.elements(); });
 }
 
 StageMemory memory_of(std::size_t stage, RankId rank, std::initializer_list<MemoryUse> uses) {
     StageMemory memory{stage, rank, {}};
-    std::ranges::copy_if(uses, std::back_inserter(memory.uses), [](const MemoryUse& use) { return use.bytes.count() > 0; });
+    std::ranges::copy_if(
+        uses, std::back_inserter(memory.uses), [](const MemoryUse& use) { return use.bytes.count() > 0; });
     return memory;
 }
 
@@ -69,16 +71,23 @@ private:
             const auto& block = plan_.blocks[use.block];
             const auto& entry = workload_.classes()[block.parameter];
             const auto& held = largest_shard(entry.source);
-            raise(stack, Bytes{held.elements()} * block.element_bytes, RankId{use.first_source.index() + held.members.front()});
+            raise(stack,
+                  Bytes{held.elements()} * block.element_bytes,
+                  RankId{use.first_source.index() + held.members.front()});
             for (const auto& destination : entry.destinations) {
                 const auto& wanted = largest_shard(destination);
-                raise(region, Bytes{wanted.elements()} * block.element_bytes, scenario_.cluster.generator(wanted.members.front()));
+                raise(region,
+                      Bytes{wanted.elements()} * block.element_bytes,
+                      scenario_.cluster.generator(wanted.members.front()));
             }
         }
         const auto streams = scenario_.engine.options.streams;
         add(account_.train,
-            memory_of(index, stack.rank, {{MemoryCause::kStacks, stack.bytes}, {MemoryCause::kStaging, stack.bytes}}));
-        add(account_.generation, memory_of(index, region.rank, {{MemoryCause::kRegions, region.bytes * streams}}));
+            memory_of(index,
+                      stack.rank,
+                      {{MemoryCause::kStacks, stack.bytes}, {MemoryCause::kStaging, stack.bytes}}));
+        add(account_.generation,
+            memory_of(index, region.rank, {{MemoryCause::kRegions, region.bytes * streams}}));
     }
 
     /// The largest message bounds both sides.
@@ -101,7 +110,9 @@ private:
         const auto staged = largest * scenario_.engine.options.streams;
         add(account_.train, memory_of(index, train.value_or(RankId{0}), {{MemoryCause::kMessages, staged}}));
         add(account_.generation,
-            memory_of(index, generation.value_or(scenario_.cluster.generator(0)), {{MemoryCause::kMessages, staged}}));
+            memory_of(index,
+                      generation.value_or(scenario_.cluster.generator(0)),
+                      {{MemoryCause::kMessages, staged}}));
     }
 
     /// What an export task gathered beside the tensor that closes a pack: the other ranks' experts.
@@ -110,7 +121,9 @@ private:
         for (const auto& collective : broadcast.collectives) {
             for (const auto index : collective.parameters) {
                 const auto& parameter = workload_.classes()[index].parameter;
-                largest = parameter.is_expert() ? std::max(largest, parameter.tensor_bytes() * (scenario_.train.ep - 1)) : largest;
+                largest = parameter.is_expert()
+                              ? std::max(largest, parameter.tensor_bytes() * (scenario_.train.ep - 1))
+                              : largest;
             }
         }
         return largest;
@@ -124,16 +137,25 @@ private:
             classes.insert(classes.end(), collective.parameters.begin(), collective.parameters.end());
         }
         std::ranges::sort(classes);
-        const auto repeated = std::ranges::unique(classes);
-        classes.erase(repeated.begin(), repeated.end());
+        const auto repeated =
+            std::unique(classes.begin(), classes.end());  // clang 14 cannot take ranges that return one
+        classes.erase(repeated, classes.end());
         Held root;
         Bytes on_trainers;
-        for (const auto& sent : dealt_packs(scenario_, workload_, classes, pack_target(scenario_.engine, cluster.train_system().gpu_memory.value))) {
+        for (const auto& sent :
+             dealt_packs(scenario_,
+                         workload_,
+                         classes,
+                         pack_target(scenario_.engine, cluster.train_system().gpu_memory.value))) {
             raise(root, Bytes{most_in_flight(sent.packs, options.buffers)}, sent.root);
             on_trainers += Bytes{most_in_flight(sent.packs, options.buffers)};
         }
         Bytes received;
-        for (const auto& sent : dealt_packs(scenario_, workload_, classes, pack_target(scenario_.engine, cluster.generate_system().gpu_memory.value))) {
+        for (const auto& sent :
+             dealt_packs(scenario_,
+                         workload_,
+                         classes,
+                         pack_target(scenario_.engine, cluster.generate_system().gpu_memory.value))) {
             received += Bytes{most_in_flight(sent.packs, options.buffers)};
         }
         const auto from_others = options.broadcast_includes_trainers ? on_trainers - root.bytes : Bytes{};
@@ -144,7 +166,8 @@ private:
                        {MemoryCause::kPacks, root.bytes},
                        {MemoryCause::kGatherOutput, gather_output(broadcast)},
                        {MemoryCause::kReceivedPacks, from_others}}));
-        add(account_.generation, memory_of(index, cluster.generator(0), {{MemoryCause::kReceivedPacks, received}}));
+        add(account_.generation,
+            memory_of(index, cluster.generator(0), {{MemoryCause::kReceivedPacks, received}}));
     }
 
     /// The copy is there from the first stage to the last, and largest where the weights are.
@@ -193,7 +216,8 @@ std::string_view name_of(MemoryCause cause) noexcept {
 }
 
 Bytes StageMemory::total() const {
-    return std::accumulate(uses.begin(), uses.end(), Bytes{}, [](Bytes sum, const MemoryUse& use) { return sum + use.bytes; });
+    return std::accumulate(
+        uses.begin(), uses.end(), Bytes{}, [](Bytes sum, const MemoryUse& use) { return sum + use.bytes; });
 }
 
 const StageMemory* MemoryAccount::worst(const std::vector<StageMemory>& side) noexcept {
@@ -202,12 +226,15 @@ const StageMemory* MemoryAccount::worst(const std::vector<StageMemory>& side) no
 }
 
 PeakBytes MemoryAccount::peak() const {
-    const auto total = [](const StageMemory* memory) { return memory == nullptr ? Bytes{} : memory->total(); };
+    const auto total = [](const StageMemory* memory) {
+        return memory == nullptr ? Bytes{} : memory->total();
+    };
     return {total(worst(train)), total(worst(generation))};
 }
 
 Bytes pack_target(const Engine& engine, Bytes gpu_memory) {
-    const auto target = static_cast<std::uint64_t>(gpu_memory.as_double() * engine.options.buffer_memory_ratio);
+    const auto target =
+        static_cast<std::uint64_t>(gpu_memory.as_double() * engine.options.buffer_memory_ratio);
     return std::min(Bytes{target}, engine.pack_cap);
 }
 

@@ -15,7 +15,9 @@ namespace {
 constexpr const char* kRatioField = "engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO";
 constexpr std::uint32_t kSteps = 10'000;  // a ratio in steps of 0.0001
 
-double ratio_of(std::uint32_t step) { return static_cast<double>(step) / kSteps; }
+double ratio_of(std::uint32_t step) {
+    return static_cast<double>(step) / kSteps;
+}
 
 std::string ratio_text(double ratio, int digits = 4) {
     std::string text(24, '\0');
@@ -33,8 +35,9 @@ ClassIndices classes_in_packs(const Plan& plan) {
         }
     }
     std::ranges::sort(classes);
-    const auto repeated = std::ranges::unique(classes);
-    classes.erase(repeated.begin(), repeated.end());
+    const auto repeated =
+        std::unique(classes.begin(), classes.end());  // clang 14 cannot take ranges that return one
+    classes.erase(repeated, classes.end());
     return classes;
 }
 
@@ -61,7 +64,8 @@ public:
         sizes.train_target = target(scenario_.engine, true);
         sizes.generate_target = target(scenario_.engine, false);
         for (const auto index : classes_) {
-            sizes.largest_tensor = std::max(sizes.largest_tensor, workload_.classes()[index].parameter.tensor_bytes());
+            sizes.largest_tensor =
+                std::max(sizes.largest_tensor, workload_.classes()[index].parameter.tensor_bytes());
         }
         sizes.agree = agree(sizes.train_target, sizes.generate_target);
         sizes.smallest_ratio = first_step(1, [&](std::uint32_t step) {
@@ -70,12 +74,15 @@ public:
         });
         sizes.largest_ratio = largest_fitting();
         if (!sizes.agree) {
-            const auto now = static_cast<std::uint32_t>(std::floor(scenario_.engine.options.buffer_memory_ratio * kSteps)) + 1;
+            const auto now = static_cast<std::uint32_t>(
+                                 std::floor(scenario_.engine.options.buffer_memory_ratio * kSteps)) +
+                             1;
             sizes.agreeing_ratio = first_step(now, [&](std::uint32_t step) {
                 const auto& engine = at(step).engine;
                 return target(engine, true) == target(engine, false);
             });
-            if (sizes.agreeing_ratio && !fits(static_cast<std::uint32_t>(std::lround(*sizes.agreeing_ratio * kSteps)))) {
+            if (sizes.agreeing_ratio &&
+                !fits(static_cast<std::uint32_t>(std::lround(*sizes.agreeing_ratio * kSteps)))) {
                 sizes.agreeing_ratio.reset();
             }
         }
@@ -94,7 +101,8 @@ public:
 private:
     [[nodiscard]] Bytes target(const Engine& engine, bool is_train) const {
         const auto& cluster = scenario_.cluster;
-        return pack_target(engine, (is_train ? cluster.train_system() : cluster.generate_system()).gpu_memory.value);
+        return pack_target(engine,
+                           (is_train ? cluster.train_system() : cluster.generate_system()).gpu_memory.value);
     }
     /// The scenario with another ratio.
     const Scenario& at(std::uint32_t step) {
@@ -165,13 +173,14 @@ Fault disagreement(const PackAdviser& adviser, const PackSizes& sizes, const Sce
     const auto ratio = ratio_for(adviser,
                                  std::min(sizes.train_target, sizes.generate_target),
                                  is_train_smaller ? cluster.generate_system() : cluster.train_system());
-    Fault fault{ErrorCode::kInfeasible,
-                "pack-sizes-differ",
-                "trainers pack " + format_bytes(sizes.train_target) + " and generators expect " +
-                    format_bytes(sizes.generate_target) +
-                    ", each by its own GPU's memory: NeMo RL then waits for ever; NRL_REFIT_BUFFER_MEMORY_RATIO=" + ratio +
-                    " on the " + (is_train_smaller ? "generators" : "trainers") + " alone cures it",
-                kRatioField};
+    Fault fault{
+        ErrorCode::kInfeasible,
+        "pack-sizes-differ",
+        "trainers pack " + format_bytes(sizes.train_target) + " and generators expect " +
+            format_bytes(sizes.generate_target) +
+            ", each by its own GPU's memory: NeMo RL then waits for ever; NRL_REFIT_BUFFER_MEMORY_RATIO=" +
+            ratio + " on the " + (is_train_smaller ? "generators" : "trainers") + " alone cures it",
+        kRatioField};
     if (sizes.agreeing_ratio) {
         fault.nearest = Suggestion{kRatioField, ratio_text(*sizes.agreeing_ratio), "for both sides"};
     }
@@ -195,12 +204,15 @@ std::optional<Bytes> MemoryDemand::largest_buffer() const {
 Fault overflow_fault(const MemoryDemand& demand) {
     const auto most = demand.largest_buffer();
     const auto held = std::accumulate(demand.resident.begin(), demand.resident.end(), Bytes{}, std::plus{});
-    const auto added = (demand.buffers == 1 ? "" : std::to_string(demand.buffers) + " x ") + format_bytes(demand.buffer);
+    const auto added =
+        (demand.buffers == 1 ? "" : std::to_string(demand.buffers) + " x ") + format_bytes(demand.buffer);
     return {ErrorCode::kInfeasible,
             "memory-overflow",
-            "each " + demand.where + " needs " + format_bytes(demand.needed()) + " of its " + format_bytes(demand.capacity) +
-                ": " + format_bytes(held) + " are taken and the refit adds " + added + "; " +
-                (most ? "at most " + format_bytes(*most) + (demand.buffers == 1 ? " fit" : " each fit") : "nothing fits"),
+            "each " + demand.where + " needs " + format_bytes(demand.needed()) + " of its " +
+                format_bytes(demand.capacity) + ": " + format_bytes(held) + " are taken and the refit adds " +
+                added + "; " +
+                (most ? "at most " + format_bytes(*most) + (demand.buffers == 1 ? " fit" : " each fit")
+                      : "nothing fits"),
             demand.where};
 }
 
@@ -217,7 +229,8 @@ PeakBytes weight_bytes(const Workload& workload) {
         }
     }
     const auto wanted = workload.generator_bytes();
-    return {Bytes{held.empty() ? 0 : std::ranges::max(held)}, Bytes{wanted.empty() ? 0 : std::ranges::max(wanted)}};
+    return {Bytes{held.empty() ? 0 : std::ranges::max(held)},
+            Bytes{wanted.empty() ? 0 : std::ranges::max(wanted)}};
 }
 
 std::optional<PackSizes> pack_sizes(const Plan& plan, const Scenario& scenario, const Workload& workload) {
@@ -229,8 +242,10 @@ Faults memory_warnings(const Plan& plan, const Scenario& scenario, const Workloa
     const auto peak = peak_bytes(plan, scenario, workload);
     const auto weights = weight_bytes(workload);
     const auto& cluster = scenario.cluster;
-    const auto train = demand_of("training GPU", cluster.train_system().gpu_memory.value, weights.train, peak.train);
-    const auto generation = demand_of("generation GPU", cluster.generate_system().gpu_memory.value, weights.generation, peak.generation);
+    const auto train =
+        demand_of("training GPU", cluster.train_system().gpu_memory.value, weights.train, peak.train);
+    const auto generation = demand_of(
+        "generation GPU", cluster.generate_system().gpu_memory.value, weights.generation, peak.generation);
     for (const auto& demand : {train, generation}) {
         if (!demand.fits()) {
             warnings.push_back(overflow_fault(demand));

@@ -22,12 +22,14 @@ std::vector<std::pair<Position, ExportRun>> runs_of(const WorkloadClass& entry, 
     std::vector<std::pair<Position, ExportRun>> runs;
     std::size_t layer = 0;
     for (std::uint32_t slice = 0; slice < entry.slices.size(); ++slice) {
-        for (std::uint32_t i = 0; i < entry.slices[slice].layers && !entry.slices[slice].is_copy; ++i, ++layer) {
+        for (std::uint32_t i = 0; i < entry.slices[slice].layers && !entry.slices[slice].is_copy;
+             ++i, ++layer) {
             const bool is_outside = parameter.layers.empty();
             const auto part = !is_outside ? 1U : parameter.on_last_stage ? 2U : 0U;
             const auto number = is_outside || layer >= parameter.layers.size() ? 0 : parameter.layers[layer];
-            runs.push_back({{part, number, index},
-                            {index, slice, i, parameter.tensors_per_layer(), parameter.tensor_bytes().count()}});
+            runs.push_back(
+                {{part, number, index},
+                 {index, slice, i, parameter.tensors_per_layer(), parameter.tensor_bytes().count()}});
         }
     }
     return runs;

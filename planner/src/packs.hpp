@@ -19,8 +19,10 @@ struct ExportRun {
     std::uint64_t bytes = 0;      ///< Of each.
 };
 
-/// All tensors of these classes in the order of the export: what lies before the layers, layer by layer, the rest.
-[[nodiscard]] std::vector<ExportRun> export_order(const Workload& workload, std::span<const std::uint32_t> classes);
+/// All tensors of these classes in the order of the export: what lies before the layers, layer by layer, the
+/// rest.
+[[nodiscard]] std::vector<ExportRun> export_order(const Workload& workload,
+                                                  std::span<const std::uint32_t> classes);
 
 /// Part of a run that lies in one pack.
 struct PackPiece {

@@ -15,10 +15,13 @@ class RoundTable {
 public:
     RoundTable(std::size_t ranks, std::size_t rounds) : rounds_{rounds}, at_(ranks * rounds, kNone) {}
 
-    [[nodiscard]] std::uint32_t& at(std::uint32_t rank, std::size_t round) { return at_[rank * rounds_ + round]; }
+    [[nodiscard]] std::uint32_t& at(std::uint32_t rank, std::size_t round) {
+        return at_[rank * rounds_ + round];
+    }
     [[nodiscard]] std::size_t first_free(std::uint32_t rank) const {
         const auto begin = at_.begin() + static_cast<std::ptrdiff_t>(rank * rounds_);
-        return static_cast<std::size_t>(std::find(begin, begin + static_cast<std::ptrdiff_t>(rounds_), kNone) - begin);
+        return static_cast<std::size_t>(
+            std::find(begin, begin + static_cast<std::ptrdiff_t>(rounds_), kNone) - begin);
     }
 
 private:
@@ -26,7 +29,9 @@ private:
     std::vector<std::uint32_t> at_;
 };
 
-std::size_t ranks_in(const std::vector<std::uint32_t>& column) { return column.empty() ? 0 : std::ranges::max(column) + 1UL; }
+std::size_t ranks_in(const std::vector<std::uint32_t>& column) {
+    return column.empty() ? 0 : std::ranges::max(column) + 1UL;
+}
 
 std::size_t busiest(const std::vector<std::uint32_t>& column) {
     std::vector<std::size_t> counts(ranks_in(column), 0);
@@ -53,8 +58,9 @@ public:
     }
 
 private:
-    /// In a round where its sender is free and one where its receiver is. Where they differ, the chain of transfers that
-    /// holds the receiver in the sender's round changes places between both; it never comes to the sender.
+    /// In a round where its sender is free and one where its receiver is. Where they differ, the chain of
+    /// transfers that holds the receiver in the sender's round changes places between both; it never comes to
+    /// the sender.
     void place(std::uint32_t transfer) {
         const auto sender = block_.source[transfer];
         const auto receiver = block_.destination[transfer];
@@ -71,7 +77,8 @@ private:
         auto next = receivers_.at(receiver, round);
         for (bool at_sender = true; next != kNone; at_sender = !at_sender) {
             chain.push_back(next);
-            next = at_sender ? senders_.at(block_.source[next], other) : receivers_.at(block_.destination[next], round);
+            next = at_sender ? senders_.at(block_.source[next], other)
+                             : receivers_.at(block_.destination[next], round);
         }
         for (const auto transfer : chain) {
             take(transfer);
@@ -98,7 +105,8 @@ private:
     std::vector<std::size_t> round_of_;
 };
 
-std::vector<std::uint32_t> reordered(const std::vector<std::uint32_t>& column, const std::vector<std::size_t>& order) {
+std::vector<std::uint32_t> reordered(const std::vector<std::uint32_t>& column,
+                                     const std::vector<std::size_t>& order) {
     std::vector<std::uint32_t> result;
     for (const auto row : order) {
         result.push_back(column[row]);

@@ -16,8 +16,9 @@ namespace {
 
 using Changes = std::initializer_list<std::pair<std::string, std::string>>;
 
-constexpr std::uint64_t kPayload = 1'342'052'868'096;      // 671,026,419,200 parameters, a few in FP32 (estimate_test.cpp)
-constexpr std::uint64_t kExperts = 1'307'817'541'632;      // 58 layers x 256 x 3 x 2048 x 7168 x 2 B
+constexpr std::uint64_t kPayload =
+    1'342'052'868'096;  // 671,026,419,200 parameters, a few in FP32 (estimate_test.cpp)
+constexpr std::uint64_t kExperts = 1'307'817'541'632;  // 58 layers x 256 x 3 x 2048 x 7168 x 2 B
 constexpr std::uint64_t kExpertLayer = kExperts / 58;
 
 struct Planned {
@@ -54,15 +55,19 @@ std::vector<std::uint64_t> stage_bytes(const Workload& workload) {
     std::vector<std::uint64_t> bytes(workload.train_stages(), 0);
     for (const auto& entry : workload.classes()) {
         for (const auto& slice : entry.slices) {
-            bytes[slice.train_stage] += slice.is_copy ? 0 : Box::whole(entry.source.shape()).volume() * entry.element_bytes() * slice.layers;
+            bytes[slice.train_stage] += slice.is_copy ? 0
+                                                      : Box::whole(entry.source.shape()).volume() *
+                                                            entry.element_bytes() * slice.layers;
         }
     }
     return bytes;
 }
 
 TEST(GatherBroadcast, ALoneTrainer0SendsEverythingThroughItsOwnNic) {
-    // 32 domains of 8 generators; the ring enters each once, at its first member, and leaves all but the last from it.
-    const auto made = planned(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_group", "generators"}});
+    // 32 domains of 8 generators; the ring enters each once, at its first member, and leaves all but the last
+    // from it.
+    const auto made = planned(
+        Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_group", "generators"}});
     EXPECT_EQ(faults_of(made), "");
     const auto ports = made.ports(StageKind::kBroadcast);
     for (std::uint32_t rank = 0; rank < 512; ++rank) {
@@ -73,8 +78,10 @@ TEST(GatherBroadcast, ALoneTrainer0SendsEverythingThroughItsOwnNic) {
 }
 
 TEST(GatherBroadcast, EachStageSendsItsOwnParametersThroughOneNic) {
-    const auto made = planned(Method::kGatherBroadcast, "deepseek-v3-h100",
-                              {{"engine.options.broadcast_root", "each-pp-stage"}, {"engine.options.broadcast_group", "generators"}});
+    const auto made = planned(Method::kGatherBroadcast,
+                              "deepseek-v3-h100",
+                              {{"engine.options.broadcast_root", "each-pp-stage"},
+                               {"engine.options.broadcast_group", "generators"}});
     EXPECT_EQ(faults_of(made), "");
     const auto bytes = stage_bytes(made.workload);
     EXPECT_EQ(std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0}), kPayload);
@@ -92,12 +99,16 @@ TEST(GatherBroadcast, EachStageSendsItsOwnParametersThroughOneNic) {
 }
 
 TEST(GatherBroadcast, EachStageGathersItsOwnExpertsAndNothingGoesFromStageToStage) {
-    // A stage of four MoE layers gathers 4/58 of the experts over 16 ranks in two domains. Its ring of eight channels
-    // crosses twice, so each of its NICs sends (4/58 E - 1/16 of that) / 8: a sixteenth of what trainer 0's way costs.
-    const auto made = planned(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_root", "each-pp-stage"}});
+    // A stage of four MoE layers gathers 4/58 of the experts over 16 ranks in two domains. Its ring of eight
+    // channels crosses twice, so each of its NICs sends (4/58 E - 1/16 of that) / 8: a sixteenth of what
+    // trainer 0's way costs.
+    const auto made = planned(
+        Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_root", "each-pp-stage"}});
     EXPECT_EQ(faults_of(made), "");
     const auto& gather = made.stage(StageKind::kGather);
-    EXPECT_TRUE(std::ranges::none_of(gather.collectives, [](const auto& entry) { return entry.role == CollectiveRole::kPipelineBroadcast; }));
+    EXPECT_TRUE(std::ranges::none_of(gather.collectives, [](const auto& entry) {
+        return entry.role == CollectiveRole::kPipelineBroadcast;
+    }));
     const auto ports = made.ports(StageKind::kGather);
     const auto own = 4 * kExpertLayer;
     for (std::uint32_t rank = 16; rank < 240; ++rank) {
@@ -110,22 +121,27 @@ TEST(GatherBroadcast, EachStageGathersItsOwnExpertsAndNothingGoesFromStageToStag
 }
 
 TEST(GatherBroadcast, InOneGroupOfAllEachStagesBytesGoOverEightNics) {
-    // 64 domains of 8: every ring crosses 63 times over 8 channels, so a NIC sends an eighth of each stage's bytes,
-    // shares rounded; only the last domain of all rings sends nothing.
-    const auto made = planned(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_root", "each-pp-stage"}});
+    // 64 domains of 8: every ring crosses 63 times over 8 channels, so a NIC sends an eighth of each stage's
+    // bytes, shares rounded; only the last domain of all rings sends nothing.
+    const auto made = planned(
+        Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_root", "each-pp-stage"}});
     const auto ports = made.ports(StageKind::kBroadcast);
     std::uint64_t eighth = 0;
     for (const auto bytes : stage_bytes(made.workload)) {
         eighth += bytes / 8;
     }
     for (std::uint32_t rank = 0; rank < 512; ++rank) {
-        EXPECT_NEAR(static_cast<double>(ports[rank].nic_out), rank < 504 ? static_cast<double>(eighth) : 0.0, 16.0) << rank;
+        EXPECT_NEAR(
+            static_cast<double>(ports[rank].nic_out), rank < 504 ? static_cast<double>(eighth) : 0.0, 16.0)
+            << rank;
     }
 }
 
 TEST(GatherBroadcast, EightSendersTakeTurnsWithThePacks) {
-    const auto made = planned(Method::kGatherBroadcast, "deepseek-v3-h100",
-                              {{"engine.options.broadcast_senders", "8"}, {"engine.options.broadcast_group", "generators"}});
+    const auto made = planned(
+        Method::kGatherBroadcast,
+        "deepseek-v3-h100",
+        {{"engine.options.broadcast_senders", "8"}, {"engine.options.broadcast_group", "generators"}});
     EXPECT_EQ(faults_of(made), "");
     const auto ports = made.ports(StageKind::kBroadcast);
     std::uint64_t sum = 0;
@@ -147,11 +163,13 @@ TEST(GatherBroadcast, EveryVariantDeliversEveryElementOnce) {
             for (const auto* group : {"all", "generators"}) {
                 for (const auto* senders : {"1", "3"}) {
                     for (const auto method : {Method::kGatherBroadcast, Method::kHybrid}) {
-                        const auto made = planned(method, name,
+                        const auto made = planned(method,
+                                                  name,
                                                   {{"engine.options.broadcast_root", root},
                                                    {"engine.options.broadcast_group", group},
                                                    {"engine.options.broadcast_senders", senders}});
-                        EXPECT_EQ(faults_of(made), "") << name << " " << root << " " << group << " " << senders;
+                        EXPECT_EQ(faults_of(made), "")
+                            << name << " " << root << " " << group << " " << senders;
                     }
                 }
             }
@@ -160,8 +178,10 @@ TEST(GatherBroadcast, EveryVariantDeliversEveryElementOnce) {
 }
 
 TEST(GatherBroadcast, AQuarterOfAMillionTensorsAreDealtAndDelivered) {
-    const auto made = planned(Method::kGatherBroadcast, "kimi-k3-h100",
-                              {{"engine.options.broadcast_root", "each-pp-stage"}, {"engine.options.broadcast_senders", "3"}});
+    const auto made = planned(
+        Method::kGatherBroadcast,
+        "kimi-k3-h100",
+        {{"engine.options.broadcast_root", "each-pp-stage"}, {"engine.options.broadcast_senders", "3"}});
     EXPECT_EQ(faults_of(made), "");
 }
 
@@ -186,7 +206,8 @@ TEST(GatherBroadcast, ATiedHeadComesWithItsEmbedding) {
 }
 
 TEST(GatherBroadcast, TheCheckerMissesNothingOfADealtBroadcast) {
-    const auto good = planned(Method::kGatherBroadcast, "qwen3-235b-h100",
+    const auto good = planned(Method::kGatherBroadcast,
+                              "qwen3-235b-h100",
                               {{"engine.options.broadcast_root", "each-pp-stage"},
                                {"engine.options.broadcast_group", "generators"},
                                {"engine.options.broadcast_senders", "2"}});
@@ -196,18 +217,28 @@ TEST(GatherBroadcast, TheCheckerMissesNothingOfADealtBroadcast) {
         return faults_of(bad);
     };
     EXPECT_EQ(faults([](PlanStage&, Plan&) {}), "");
-    EXPECT_NE(faults([](PlanStage& stage, Plan&) { stage.collectives[0].parts.pop_back(); }).find("missing"), std::string::npos);
-    EXPECT_NE(faults([](PlanStage& stage, Plan&) { stage.collectives[0].parts.push_back(stage.collectives[0].parts.back()); }).find("repeated"),
+    EXPECT_NE(faults([](PlanStage& stage, Plan&) { stage.collectives[0].parts.pop_back(); }).find("missing"),
+              std::string::npos);
+    EXPECT_NE(faults([](PlanStage& stage, Plan&) {
+                  stage.collectives[0].parts.push_back(stage.collectives[0].parts.back());
+              }).find("repeated"),
               std::string::npos);
     // All parts gone means all tensors, of which this root has but its own stage's.
-    EXPECT_NE(faults([](PlanStage& stage, Plan&) { stage.collectives[0].parts.clear(); }).find("source"), std::string::npos);
+    EXPECT_NE(faults([](PlanStage& stage, Plan&) { stage.collectives[0].parts.clear(); }).find("source"),
+              std::string::npos);
     // The first root of another stage has not gathered these tensors.
     EXPECT_NE(faults([](PlanStage& stage, Plan& plan) {
-                  std::swap(plan.groups[stage.collectives.front().groups][0][0], plan.groups[stage.collectives.back().groups][0][0]);
+                  std::swap(plan.groups[stage.collectives.front().groups][0][0],
+                            plan.groups[stage.collectives.back().groups][0][0]);
               }).find("has not gathered all of it"),
               std::string::npos);
-    EXPECT_NE(faults([](PlanStage& stage, Plan&) { stage.collectives[0].bytes[0] += 2; }).find("collective-bytes"), std::string::npos);
-    EXPECT_NE(faults([](PlanStage& stage, Plan&) { stage.collectives[0].parts[0].tensors = 99; }).find("part-tensors"), std::string::npos);
+    EXPECT_NE(
+        faults([](PlanStage& stage, Plan&) { stage.collectives[0].bytes[0] += 2; }).find("collective-bytes"),
+        std::string::npos);
+    EXPECT_NE(faults([](PlanStage& stage, Plan&) {
+                  stage.collectives[0].parts[0].tensors = 99;
+              }).find("part-tensors"),
+              std::string::npos);
     EXPECT_NE(faults([](PlanStage& stage, Plan&) {
                   stage.collectives[0].parameters.erase(stage.collectives[0].parameters.begin());
               }).find("collective-parts"),
@@ -219,8 +250,9 @@ TEST(GatherBroadcast, TheCheckerMissesNothingOfADealtBroadcast) {
 }
 
 TEST(GatherBroadcast, RefusesMoreSendersThanThereAreRanks) {
-    const auto scenario = shipped_scenario("deepseek-v3-h100", {{"engine.options.broadcast_senders", "17"},
-                                                                {"engine.options.broadcast_root", "each-pp-stage"}});
+    const auto scenario = shipped_scenario(
+        "deepseek-v3-h100",
+        {{"engine.options.broadcast_senders", "17"}, {"engine.options.broadcast_root", "each-pp-stage"}});
     const auto plan = make_plan(Method::kGatherBroadcast, scenario, Workload::make(scenario));
     ASSERT_FALSE(plan.has_value());
     EXPECT_EQ(plan.error()[0].rule, "broadcast-senders");
@@ -229,7 +261,8 @@ TEST(GatherBroadcast, RefusesMoreSendersThanThereAreRanks) {
 
 TEST(GatherBroadcast, TheDefaultsAreTrainer0AndEverybody) {
     const auto plain = planned(Method::kGatherBroadcast, "deepseek-v3-h100", {});
-    const auto said = planned(Method::kGatherBroadcast, "deepseek-v3-h100",
+    const auto said = planned(Method::kGatherBroadcast,
+                              "deepseek-v3-h100",
                               {{"engine.options.broadcast_root", "trainer-0"},
                                {"engine.options.broadcast_group", "all"},
                                {"engine.options.broadcast_senders", "1"},
@@ -241,15 +274,16 @@ TEST(GatherBroadcast, TheDefaultsAreTrainer0AndEverybody) {
 
 TEST(TransferOrder, RoundsMoveTheSameBytesInAnotherOrder) {
     const auto plain = planned(Method::kDirect, "deepseek-v3-h100", {});
-    const auto rounds = planned(Method::kDirect, "deepseek-v3-h100", {{"engine.options.transfer_order", "rounds"}});
+    const auto rounds =
+        planned(Method::kDirect, "deepseek-v3-h100", {{"engine.options.transfer_order", "rounds"}});
     EXPECT_EQ(faults_of(rounds), "");
     const auto before = traffic(plain.plan, plain.scenario.cluster);
     const auto after = traffic(rounds.plan, rounds.scenario.cluster);
     EXPECT_EQ(before.ports(), after.ports());
     ASSERT_EQ(plain.plan.blocks.size(), rounds.plan.blocks.size());
     EXPECT_NE(plain.plan.blocks, rounds.plan.blocks);
-    // An expert projection: each of 16 trainers owes each of 256 generators a piece. In the first round all 16 send, to
-    // 16 different generators.
+    // An expert projection: each of 16 trainers owes each of 256 generators a piece. In the first round all
+    // 16 send, to 16 different generators.
     for (const auto& block : rounds.plan.blocks) {
         if (rounds.workload.classes()[block.parameter].parameter.is_expert()) {
             ASSERT_EQ(block.size(), 16U * 256);
@@ -265,7 +299,8 @@ TEST(TransferOrder, RoundsMoveTheSameBytesInAnotherOrder) {
 
 TEST(CoveragePattern, TakesTheBulkPathByName) {
     const auto named = planned(Method::kHybrid, "deepseek-v3-h100", {{"engine.coverage", "nemo-rl-names"}});
-    const auto globbed = planned(Method::kHybrid, "deepseek-v3-h100", {{"engine.coverage", "pattern:*.mlp.experts.*"}});
+    const auto globbed =
+        planned(Method::kHybrid, "deepseek-v3-h100", {{"engine.coverage", "pattern:*.mlp.experts.*"}});
     EXPECT_EQ(faults_of(globbed), "");
     EXPECT_EQ(name_of(globbed.plan.coverage), "pattern:*.mlp.experts.*");
     // Only the dense MLPs of three layers are left: 3 x 3 x 18,432 x 7168 x 2 B, gathered instead.

@@ -17,8 +17,12 @@ namespace {
 
 constexpr const char* kRatio = "engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO";
 
-Bytes gib(double size) { return Bytes{static_cast<std::uint64_t>(std::llround(size * 1073741824.0))}; }
-Bytes mib(std::uint64_t size) { return Bytes{size << 20U}; }
+Bytes gib(double size) {
+    return Bytes{static_cast<std::uint64_t>(std::llround(size * 1073741824.0))};
+}
+Bytes mib(std::uint64_t size) {
+    return Bytes{size << 20U};
+}
 
 struct Planned {
     Scenario scenario;
@@ -47,7 +51,9 @@ const Fault* find(const Faults& faults, const std::string& rule) {
     return found == faults.end() ? nullptr : &*found;
 }
 
-Faults warnings(const Planned& made) { return memory_warnings(made.plan, made.scenario, made.workload); }
+Faults warnings(const Planned& made) {
+    return memory_warnings(made.plan, made.scenario, made.workload);
+}
 
 // Cases from public bug reports: docs/public_reports.md.
 
@@ -74,7 +80,8 @@ TEST(MemoryPublicReports, A46_ATensorLargerThanThePackFillsOneAlone) {
     const auto packs = make_packs(runs, (1_GiB).count());
     ASSERT_EQ(packs.size(), 2U);
     EXPECT_EQ(packs[0].bytes, sizes.largest_tensor.count());
-    // 1,244,659,712 of 85,040,352,461 B: 1.4636 %. So from 0.0147 on no tensor is larger than a pack aims to be.
+    // 1,244,659,712 of 85,040,352,461 B: 1.4636 %. So from 0.0147 on no tensor is larger than a pack aims to
+    // be.
     EXPECT_DOUBLE_EQ(sizes.smallest_ratio.value(), 0.0147);
     // Sides that close packs at different sizes are told so.
     EXPECT_NE(find(warnings(planned(Method::kGatherBroadcast, mixed())), "pack-sizes-differ"), nullptr);
@@ -84,7 +91,8 @@ TEST(MemoryPublicReports, A47_ExpertsAreGatheredOneTaskAtATime) {
     // 48 layers of 512 experts of 3 x 512 x 2048 x 2 B: 144 GiB, 3 GiB a layer.
     const auto folder = std::filesystem::path{testing::TempDir()} / "refit_a47";
     std::filesystem::create_directories(folder);
-    std::ofstream{folder / "config.json"} << R"({"model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 48,
+    std::ofstream{folder / "config.json"}
+        << R"({"model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 48,
         "vocab_size": 151936, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "attention_bias": false,
         "intermediate_size": 6144, "decoder_sparse_step": 1, "mlp_only_layers": [], "num_experts": 512,
         "moe_intermediate_size": 512, "tie_word_embeddings": false, "torch_dtype": "bfloat16"})";
@@ -99,7 +107,8 @@ TEST(MemoryPublicReports, A47_ExpertsAreGatheredOneTaskAtATime) {
         experts += entry.parameter.is_expert() ? entry.parameter.bytes() : Bytes{};
     }
     EXPECT_EQ(experts, 144_GiB);
-    // A task gathers one projection of 2 MiB of each of 8 ranks; one closes the pack, 7 wait. The plan says so.
+    // A task gathers one projection of 2 MiB of each of 8 ranks; one closes the pack, 7 wait. The plan says
+    // so.
     const auto account = account_memory(made.plan, made.scenario, made.workload);
     const auto& uses = account.train.front().uses;
     const auto waiting = std::ranges::find(uses, MemoryCause::kGatherOutput, &MemoryUse::cause);
@@ -138,13 +147,16 @@ TEST(WeightBytes, AreThoseOfTheFullestGpu) {
     const auto workload = Workload::make(scenario);
     const auto weights = weight_bytes(workload);
     EXPECT_EQ(weights.generation.count(), std::ranges::max(workload.generator_bytes()));
-    // A trainer of a stage with four MoE layers holds 4 x 16 experts of 3 x 2048 x 7168 x 2 B and the dense parts whole.
+    // A trainer of a stage with four MoE layers holds 4 x 16 experts of 3 x 2048 x 7168 x 2 B and the dense
+    // parts whole.
     EXPECT_GT(weights.train.count(), std::uint64_t{4} * 16 * 3 * 2048 * 7168 * 2);
     EXPECT_LT(weights.train, 10_GB);
 }
 
 TEST(PackSizes, TheLargestRatioFitsAndTheNextDoesNot) {
-    const auto made = planned(Method::kGatherBroadcast, shipped_scenario("qwen3-235b-h100", {{"engine.options.NRL_REFIT_NUM_BUFFERS", "12"}}));
+    const auto made =
+        planned(Method::kGatherBroadcast,
+                shipped_scenario("qwen3-235b-h100", {{"engine.options.NRL_REFIT_NUM_BUFFERS", "12"}}));
     const auto sizes = pack_sizes(made.plan, made.scenario, made.workload).value();
     const auto weights = weight_bytes(made.workload);
     const auto memory = made.scenario.cluster.train_system().gpu_memory.value;
@@ -175,8 +187,12 @@ TEST(MemoryWarnings, GpusOfUnequalMemoryPackDifferently) {
     ASSERT_TRUE(fault->nearest.has_value());
     EXPECT_EQ(fault->nearest->field, kRatio);
     EXPECT_EQ(fault->nearest->value, "0.0632");
-    EXPECT_EQ(find(warnings(planned(Method::kGatherBroadcast, mixed({{kRatio, "0.0632"}}))), "pack-sizes-differ"), nullptr);
-    EXPECT_NE(find(warnings(planned(Method::kGatherBroadcast, mixed({{kRatio, "0.06"}}))), "pack-sizes-differ"), nullptr);
+    EXPECT_EQ(
+        find(warnings(planned(Method::kGatherBroadcast, mixed({{kRatio, "0.0632"}}))), "pack-sizes-differ"),
+        nullptr);
+    EXPECT_NE(
+        find(warnings(planned(Method::kGatherBroadcast, mixed({{kRatio, "0.06"}}))), "pack-sizes-differ"),
+        nullptr);
 }
 
 TEST(MemoryWarnings, UnequalMemoryDoesNotMatterWherePacksCloseAtTheSameTensors) {
@@ -191,7 +207,10 @@ TEST(MemoryWarnings, UnequalMemoryDoesNotMatterWherePacksCloseAtTheSameTensors) 
 }
 
 TEST(MemoryWarnings, SayWhatDoesNotFitBesideTheWeights) {
-    const auto made = planned(Method::kGatherBroadcast, shipped_scenario("deepseek-v3-h100", {{kRatio, "0.06"}, {"engine.options.NRL_REFIT_NUM_BUFFERS", "9"}}));
+    const auto made =
+        planned(Method::kGatherBroadcast,
+                shipped_scenario("deepseek-v3-h100",
+                                 {{kRatio, "0.06"}, {"engine.options.NRL_REFIT_NUM_BUFFERS", "9"}}));
     const auto found = warnings(made);
     const auto* fault = find(found, "memory-overflow");
     ASSERT_NE(fault, nullptr);
@@ -199,9 +218,11 @@ TEST(MemoryWarnings, SayWhatDoesNotFitBesideTheWeights) {
 }
 
 TEST(MemoryWarnings, AreNoneForShippedScenarios) {
-    for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{REFIT_DATA_DIR} / "scenarios"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator{std::filesystem::path{REFIT_DATA_DIR} / "scenarios"}) {
         const auto scenario = shipped_scenario(entry.path().stem().string());
-        for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped}) {
+        for (const auto method :
+             {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped}) {
             const auto workload = Workload::make(scenario);
             const auto plan = make_plan(method, scenario, workload).value();
             const auto found = memory_warnings(plan, scenario, workload);

@@ -11,7 +11,8 @@
 namespace refit {
 namespace {
 
-PeakBytes peak_of(Method method, const std::string& name,
+PeakBytes peak_of(Method method,
+                  const std::string& name,
                   std::initializer_list<std::pair<std::string, std::string>> changes = {}) {
     const auto scenario = shipped_scenario(name, changes);
     const auto workload = Workload::make(scenario);
@@ -34,22 +35,23 @@ TEST(PeakBytes, AMatrixLargerThanAPackFillsOnePackAlone) {
 
 TEST(PeakBytes, OneBufferHoldsOnePack) {
     const auto two = peak_of(Method::kGatherBroadcast, "deepseek-v3-h100");
-    const auto one = peak_of(Method::kGatherBroadcast, "deepseek-v3-h100",
-                             {{"engine.options.NRL_REFIT_NUM_BUFFERS", "1"}});
+    const auto one = peak_of(
+        Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.NRL_REFIT_NUM_BUFFERS", "1"}});
     EXPECT_LT(one.train, two.train);
     EXPECT_GE(one.train * 2, two.train);
 }
 
 TEST(PeakBytes, ADirectReceiverHoldsOneRegionAStream) {
-    // DeepSeek-V3, TP32: the largest region is an expert projection's share, 256 x 64 x 7168 x 2 B = 235 MB, two
-    // streams. A trainer stacks 16 experts, 16 x 2048 x 7168 x 2 B = 470 MB; but the embedding, whole on TP1, is
-    // larger: 129,280 x 7168 x 2 B, held twice.
+    // DeepSeek-V3, TP32: the largest region is an expert projection's share, 256 x 64 x 7168 x 2 B = 235 MB,
+    // two streams. A trainer stacks 16 experts, 16 x 2048 x 7168 x 2 B = 470 MB; but the embedding, whole on
+    // TP1, is larger: 129,280 x 7168 x 2 B, held twice.
     const auto peak = peak_of(Method::kDirect, "deepseek-v3-h100");
     EXPECT_EQ(peak.generation.count(), 2U * 256 * 64 * 7168 * 2);
     EXPECT_EQ(peak.train.count(), 2U * 129'280 * 7168 * 2);
 }
 
-MemoryAccount account_of(Method method, const std::string& name,
+MemoryAccount account_of(Method method,
+                         const std::string& name,
                          std::initializer_list<std::pair<std::string, std::string>> changes = {}) {
     const auto scenario = shipped_scenario(name, changes);
     const auto workload = Workload::make(scenario);
@@ -73,9 +75,11 @@ TEST(MemoryAccount, ATrainerHoldsPacksTwiceAndTheRestOfAnExportTask) {
     EXPECT_EQ(train.stage, 0U);
     EXPECT_EQ(train.rank, RankId{0});
     EXPECT_EQ(bytes_of(train, MemoryCause::kPackLists), bytes_of(train, MemoryCause::kPacks));
-    // A task gathers one expert projection of each of the 16 ranks, 2048 x 7168 x 2 B; one closes the pack, 15 wait.
+    // A task gathers one expert projection of each of the 16 ranks, 2048 x 7168 x 2 B; one closes the pack,
+    // 15 wait.
     EXPECT_EQ(bytes_of(train, MemoryCause::kGatherOutput).count(), 15U * 2048 * 7168 * 2);
-    EXPECT_EQ(train.total(), bytes_of(train, MemoryCause::kPacks) * 2 + bytes_of(train, MemoryCause::kGatherOutput));
+    EXPECT_EQ(train.total(),
+              bytes_of(train, MemoryCause::kPacks) * 2 + bytes_of(train, MemoryCause::kGatherOutput));
     // Both sides have GPUs of the same memory: receivers hold the same packs, once.
     EXPECT_EQ(account.generation.front().uses,
               (std::vector<MemoryUse>{{MemoryCause::kReceivedPacks, bytes_of(train, MemoryCause::kPacks)}}));
@@ -91,8 +95,8 @@ TEST(MemoryAccount, WithoutExpertsNothingWaitsBesideThePacks) {
 }
 
 TEST(MemoryAccount, BulkStagesAreAccountedEachWithItsRank) {
-    // Stage 0 has the embedding, 129,280 x 7168 x 2 B, and three dense layers; stages 1 to 15 have experts, of which
-    // each of 16 trainers stacks 16 a projection.
+    // Stage 0 has the embedding, 129,280 x 7168 x 2 B, and three dense layers; stages 1 to 15 have experts,
+    // of which each of 16 trainers stacks 16 a projection.
     const auto account = account_of(Method::kDirect, "deepseek-v3-h100");
     ASSERT_EQ(account.train.size(), 16U);
     EXPECT_EQ(account.train[0].uses,
@@ -101,14 +105,17 @@ TEST(MemoryAccount, BulkStagesAreAccountedEachWithItsRank) {
     EXPECT_EQ(bytes_of(account.train[5], MemoryCause::kStaging).count(), 16U * 2048 * 7168 * 2);
     EXPECT_EQ(account.train[5].rank, RankId{80});
     EXPECT_EQ(MemoryAccount::worst(account.train)->stage, 0U);
-    // A receiver's region of an expert projection is larger than that of a dense one: 256 x 64 rows to 18,432 / 32.
+    // A receiver's region of an expert projection is larger than that of a dense one: 256 x 64 rows to 18,432
+    // / 32.
     EXPECT_EQ(MemoryAccount::worst(account.generation)->stage, 1U);
     EXPECT_EQ(MemoryAccount::worst(account.generation)->rank, RankId{256});
 }
 
 TEST(MemoryAccount, RelayedMessagesTakeOneAStreamOnBothSides) {
-    const auto account = account_of(Method::kOptimal, "qwen3-235b-h100", {{"engine.options.NRL_REFIT_NUM_STREAMS", "3"}});
-    const auto once = account_of(Method::kOptimal, "qwen3-235b-h100", {{"engine.options.NRL_REFIT_NUM_STREAMS", "1"}});
+    const auto account =
+        account_of(Method::kOptimal, "qwen3-235b-h100", {{"engine.options.NRL_REFIT_NUM_STREAMS", "3"}});
+    const auto once =
+        account_of(Method::kOptimal, "qwen3-235b-h100", {{"engine.options.NRL_REFIT_NUM_STREAMS", "1"}});
     ASSERT_EQ(account.train.size(), 1U);
     EXPECT_EQ(account.peak().train, once.peak().train * 3);
     EXPECT_EQ(account.peak().generation, account.peak().train);
@@ -117,7 +124,8 @@ TEST(MemoryAccount, RelayedMessagesTakeOneAStreamOnBothSides) {
 
 TEST(MemoryAccount, AShadowCopyAddsTheReceiversWeightsThroughout) {
     const auto plain = account_of(Method::kHybrid, "deepseek-v3-h100");
-    const auto shadowed = account_of(Method::kHybrid, "deepseek-v3-h100", {{"engine.options.shadow_copy", "true"}});
+    const auto shadowed =
+        account_of(Method::kHybrid, "deepseek-v3-h100", {{"engine.options.shadow_copy", "true"}});
     const auto scenario = shipped_scenario("deepseek-v3-h100");
     const Bytes weights{std::ranges::max(Workload::make(scenario).generator_bytes())};
     EXPECT_EQ(shadowed.peak().generation, plain.peak().generation + weights);
@@ -129,13 +137,18 @@ TEST(MemoryAccount, AShadowCopyAddsTheReceiversWeightsThroughout) {
 
 TEST(MemoryAccount, ALoneRootPacksAndTheOtherTrainersDoNot) {
     // Eight roots: each packs every eighth pack and, in a group of all, receives those of the other seven.
-    const auto all = account_of(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_senders", "8"}});
-    const auto alone = account_of(Method::kGatherBroadcast, "deepseek-v3-h100",
-                                  {{"engine.options.broadcast_senders", "8"}, {"engine.options.broadcast_group", "generators"}});
+    const auto all =
+        account_of(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_senders", "8"}});
+    const auto alone = account_of(
+        Method::kGatherBroadcast,
+        "deepseek-v3-h100",
+        {{"engine.options.broadcast_senders", "8"}, {"engine.options.broadcast_group", "generators"}});
     EXPECT_EQ(bytes_of(alone.train.front(), MemoryCause::kReceivedPacks), Bytes{});
-    EXPECT_EQ(bytes_of(all.train.front(), MemoryCause::kReceivedPacks) + bytes_of(all.train.front(), MemoryCause::kPacks),
+    EXPECT_EQ(bytes_of(all.train.front(), MemoryCause::kReceivedPacks) +
+                  bytes_of(all.train.front(), MemoryCause::kPacks),
               alone.generation.front().total());
-    EXPECT_EQ(bytes_of(all.train.front(), MemoryCause::kPacks), bytes_of(alone.train.front(), MemoryCause::kPacks));
+    EXPECT_EQ(bytes_of(all.train.front(), MemoryCause::kPacks),
+              bytes_of(alone.train.front(), MemoryCause::kPacks));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace refit {
 namespace {
 
 TEST(Packs, CloseWhenTheyExceedTheTargetSoOvershootByUpToOneTensor) {
-    // Tensors of 40 and a target of 100: two are 80, the third makes 120 and closes the pack. Then 40 + 7 x 10 = 110.
+    // Tensors of 40 and a target of 100: two are 80, the third makes 120 and closes the pack. Then 40 + 7 x
+    // 10 = 110.
     const std::vector<ExportRun> runs{{0, 0, 0, 4, 40}, {1, 0, 0, 8, 10}};
     const auto packs = make_packs(runs, 100);
     ASSERT_EQ(packs.size(), 3U);
@@ -19,8 +20,10 @@ TEST(Packs, CloseWhenTheyExceedTheTargetSoOvershootByUpToOneTensor) {
 }
 
 TEST(Packs, ExactlyFullOnesStayOpen) {
-    EXPECT_EQ(make_packs(std::vector<ExportRun>{{0, 0, 0, 3, 50}}, 100), (std::vector<Pack>{{150, {{0, 0, 3}}}}));
-    EXPECT_EQ(make_packs(std::vector<ExportRun>{{0, 0, 0, 3, 50}}, 99), (std::vector<Pack>{{100, {{0, 0, 2}}}, {50, {{0, 2, 1}}}}));
+    EXPECT_EQ(make_packs(std::vector<ExportRun>{{0, 0, 0, 3, 50}}, 100),
+              (std::vector<Pack>{{150, {{0, 0, 3}}}}));
+    EXPECT_EQ(make_packs(std::vector<ExportRun>{{0, 0, 0, 3, 50}}, 99),
+              (std::vector<Pack>{{100, {{0, 0, 2}}}, {50, {{0, 2, 1}}}}));
 }
 
 TEST(Packs, ATargetOfNothingMakesOneOfEachTensor) {

@@ -61,7 +61,8 @@ void expect_scheduled(const TransferBlock& block) {
 }
 
 TEST(Rounds, TwoSendersNeverMeetAtAReceiver) {
-    // Both senders owe both receivers. 0 to 0 makes room in the first round when 1 to 0 comes; 0 to 1 joins that one.
+    // Both senders owe both receivers. 0 to 0 makes room in the first round when 1 to 0 comes; 0 to 1 joins
+    // that one.
     TransferBlock block;
     block.source = {0, 1, 0, 1};
     block.destination = {0, 0, 1, 1};
@@ -83,7 +84,7 @@ TEST(Rounds, AChainOfTransfersChangesPlaces) {
 TEST(Rounds, NeedNoMoreThanTheBusiestRankHasTransfers) {
     std::mt19937 engine{20261129};
     for (int trial = 0; trial < 300; ++trial) {
-        std::uniform_int_distribution<std::uint32_t> ranks{0, 1 + engine() % 9};
+        std::uniform_int_distribution<std::uint32_t> ranks{0, 1 + static_cast<std::uint32_t>(engine() % 9)};
         TransferBlock block;
         for (std::uint32_t i = 0; i < engine() % 40; ++i) {
             block.source.push_back(ranks(engine));

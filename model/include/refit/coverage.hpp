@@ -16,16 +16,16 @@ class Coverage {
 public:
     enum Kind : std::uint8_t {
         kNemoRlNames,  ///< NeMo RL's own rule, by the end of the Hugging Face name.
-        kFfn,          ///< The same parameters by meaning: gate, up and down of dense MLPs and routed experts.
+        kFfn,  ///< The same parameters by meaning: gate, up and down of dense MLPs and routed experts.
         kAll,
-        kPattern,      ///< Those whose Hugging Face name a glob matches.
+        kPattern,  ///< Those whose Hugging Face name a glob matches.
     };
 
     Coverage() = default;
     /// Pre: not kPattern.
     Coverage(Kind kind) : kind_{kind} {}  // NOLINT(google-explicit-constructor): a kind is a whole coverage
-    /// `*` matches any run of characters, and alone matches the numbers of layers and experts; `?` matches any one
-    /// character of the rest. Pre: not empty.
+    /// `*` matches any run of characters, and alone matches the numbers of layers and experts; `?` matches
+    /// any one character of the rest. Pre: not empty.
     [[nodiscard]] static Coverage pattern(std::string glob);
 
     [[nodiscard]] Kind kind() const noexcept { return kind_; }

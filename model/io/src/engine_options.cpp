@@ -45,7 +45,11 @@ public:
             }
             known.emplace_back(text);
         }
-        refuse(name, *field, "unknown-value", "'" + field->text + "' is none of " + join_names(known), nearest_name(field->text, known));
+        refuse(name,
+               *field,
+               "unknown-value",
+               "'" + field->text + "' is none of " + join_names(known),
+               nearest_name(field->text, known));
     }
 
     void count(const char* option, std::uint32_t& target) {
@@ -58,15 +62,27 @@ public:
         std::uint32_t value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostSenders) {
-            refuse(name, *field, "number-range", "'" + text + "' is not a whole number from 1 to " + std::to_string(kMostSenders), "1");
+            refuse(name,
+                   *field,
+                   "number-range",
+                   "'" + text + "' is not a whole number from 1 to " + std::to_string(kMostSenders),
+                   "1");
             return;
         }
         target = value;
     }
 
 private:
-    void refuse(const std::string& name, const DraftField& field, const char* rule, const std::string& what, const std::string& nearest) {
-        faults_.push_back({ErrorCode::kInvalidInput, rule, name + ": " + what, field.origin, Suggestion{name, nearest, ""}});
+    void refuse(const std::string& name,
+                const DraftField& field,
+                const char* rule,
+                const std::string& what,
+                const std::string& nearest) {
+        faults_.push_back({ErrorCode::kInvalidInput,
+                           rule,
+                           name + ": " + what,
+                           field.origin,
+                           Suggestion{name, nearest, ""}});
     }
 
     const ScenarioDraft& draft_;

@@ -25,8 +25,8 @@ enum class MemoryCause : std::uint8_t {
     kShadowCopy,     ///< A second copy of the receiver's weights.
 };
 
-/// "pack lists", "packs", "gather output", "received packs", "stacked shards", "staging", "regions", "messages",
-/// "shadow copy".
+/// "pack lists", "packs", "gather output", "received packs", "stacked shards", "staging", "regions",
+/// "messages", "shadow copy".
 [[nodiscard]] std::string_view name_of(MemoryCause cause) noexcept;
 
 struct MemoryUse {
@@ -37,7 +37,8 @@ struct MemoryUse {
 
 /// The rank of a side that needs most in a stage, the first of equals, at its worst moment there.
 struct StageMemory {
-    std::size_t stage = 0;  ///< Index in the plan. Gather and broadcast are one pipeline, shown at the gather.
+    std::size_t stage =
+        0;  ///< Index in the plan. Gather and broadcast are one pipeline, shown at the gather.
     RankId rank;
     std::vector<MemoryUse> uses;  ///< None of 0 bytes.
 
@@ -60,12 +61,14 @@ struct MemoryAccount {
 /// Source: NeMo RL packed_tensor.py: the ratio of the GPU's memory, capped.
 [[nodiscard]] Bytes pack_target(const Engine& engine, Bytes gpu_memory);
 
-/// Memory that the plan needs beside the weights themselves, by cause. While packs are in flight each root holds them
-/// twice (list and packed), with the rest of what an export task gathered, and whoever receives one once. While bulk
-/// stages are in flight each receiver holds one region a stream, and each trainer its stacked shards and a staged copy.
-/// A rank that sends, passes on or receives relayed messages packs one a stream.
-/// Source: NeMo RL packed_tensor.py, megatron_policy_worker.py, vllm_backend.py; docs/cost_model.md.
-[[nodiscard]] MemoryAccount account_memory(const Plan& plan, const Scenario& scenario, const Workload& workload);
+/// Memory that the plan needs beside the weights themselves, by cause. While packs are in flight each root
+/// holds them twice (list and packed), with the rest of what an export task gathered, and whoever receives
+/// one once. While bulk stages are in flight each receiver holds one region a stream, and each trainer its
+/// stacked shards and a staged copy. A rank that sends, passes on or receives relayed messages packs one a
+/// stream. Source: NeMo RL packed_tensor.py, megatron_policy_worker.py, vllm_backend.py; docs/cost_model.md.
+[[nodiscard]] MemoryAccount account_memory(const Plan& plan,
+                                           const Scenario& scenario,
+                                           const Workload& workload);
 
 /// The worst moments of both sides.
 [[nodiscard]] PeakBytes peak_bytes(const Plan& plan, const Scenario& scenario, const Workload& workload);
