@@ -29,17 +29,21 @@ RelayTable optimal_relays(const SliceTable& slices, const Fabric& fabric) {
         return std::max(busiest_port(port_seconds(relays, fabric)).time.value(), uplink_seconds(relays, fabric));
     };
     // The first plan holds even if it is endless, because a port that nothing can replace is down.
-    auto best = route_within(slices, fabric, bound, 0.02);
+    auto best = route_within(slices, fabric, {bound, 1.0, 0.02});
     auto least = time_of(best);
-    // Where greedy choices end above the bound, smaller messages serve them, or some slack from the beginning rather than
-    // none at the end.
-    constexpr std::array<std::pair<double, double>, 5> kFurtherAttempts{
-        {{1.0, 0.005}, {1.01, 0.005}, {1.02, 0.005}, {1.04, 0.005}, {1.08, 0.005}}};
-    for (const auto& [slack, finest] : kFurtherAttempts) {
+    // Where whole slices end above the bound, smaller messages serve, or some slack from the beginning rather than none at
+    // the end.
+    constexpr std::array<std::array<double, 3>, 6> kFurtherAttempts{{{1.0, 0.04, 0.02},
+                                                                     {1.0, 0.01, 0.005},
+                                                                     {1.01, 0.01, 0.005},
+                                                                     {1.02, 0.01, 0.005},
+                                                                     {1.04, 0.01, 0.005},
+                                                                     {1.08, 0.01, 0.005}}};
+    for (const auto& [slack, largest, finest] : kFurtherAttempts) {
         if (least <= bound * std::max(1.001, slack)) {
             break;
         }
-        auto relays = route_within(slices, fabric, bound * slack, finest);
+        auto relays = route_within(slices, fabric, {bound * slack, largest, finest});
         const auto time = time_of(relays);
         if (time < least * (1.0 - 1e-6)) {
             least = time;

@@ -7,15 +7,14 @@
 
 #include "../egress.hpp"
 #include "../pieces.hpp"
-#include "router.hpp"
 
 namespace refit {
 namespace {
 
 class JobMaker {
 public:
-    JobMaker(const SliceTable& slices, const Fabric& fabric, double budget, double finest)
-        : slices_{slices}, fabric_{fabric}, budget_{budget}, finest_{finest} {
+    JobMaker(const SliceTable& slices, const Fabric& fabric, const RouteLimits& limits)
+        : slices_{slices}, fabric_{fabric}, limits_{limits} {
         for (std::uint32_t set = 0; set < slices.rank_sets(); ++set) {
             book_.members.push_back(by_domain(slices.rank_set(set), fabric));
         }
@@ -142,11 +141,12 @@ private:
             const auto usual = usual_rate(slice);
             // Of a port's time, what one message takes of its relays' NIC and of its landing's NVLink.
             const auto copies = static_cast<double>(std::max<std::size_t>(job.targets.size(), 2) - 1);
-            const auto share = bytes * copies / (budget_ * usual);
-            const auto needed = std::min(wanted, std::ceil(share / finest_));
-            const auto fine = std::ceil(bytes / (budget_ * usual) / (2.0 * finest_));
+            const auto port_bytes = limits_.budget * usual;
+            const auto needed = std::min(wanted, std::ceil(bytes * copies / port_bytes / limits_.finest));
+            const auto small = std::max(std::ceil(bytes / port_bytes / limits_.largest),
+                                        std::ceil(bytes / static_cast<double>(kLargestMessage)));
             const auto most = std::max<std::uint64_t>(slice.bytes / kSmallestMessage, 1);
-            const auto messages = std::min(static_cast<std::uint64_t>(std::max({needed, fine, 1.0})), most);
+            const auto messages = std::min(static_cast<std::uint64_t>(std::max({needed, small, 1.0})), most);
             job.first_message = static_cast<std::uint32_t>(book_.table.messages.size());
             append_messages(book_.table, slices_.parts(job.slice), slices_.element_bytes(), messages);
             job.messages = static_cast<std::uint32_t>(book_.table.messages.size()) - job.first_message;
@@ -164,15 +164,14 @@ private:
 
     const SliceTable& slices_;
     const Fabric& fabric_;
-    double budget_;
-    double finest_;
+    const RouteLimits& limits_;
     JobBook book_;
 };
 
 }  // namespace
 
-JobBook make_job_book(const SliceTable& slices, const Fabric& fabric, double budget, double finest) {
-    return JobMaker{slices, fabric, budget, finest}.run();
+JobBook make_job_book(const SliceTable& slices, const Fabric& fabric, const RouteLimits& limits) {
+    return JobMaker{slices, fabric, limits}.run();
 }
 
 }  // namespace refit

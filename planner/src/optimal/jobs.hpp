@@ -9,6 +9,7 @@
 #include "refit/fabric.hpp"
 #include "refit/plan.hpp"
 #include "refit/slices.hpp"
+#include "router.hpp"
 
 namespace refit {
 
@@ -42,8 +43,7 @@ struct JobBook {
     std::vector<double> domain_reserved;        ///< By domain: first copies that it has to send. Unit: byte.
 };
 
-/// Slices as jobs, their first copies shared out by flows, cut into messages that take at most a share `finest` of the
-/// `budget` seconds of a port.
-[[nodiscard]] JobBook make_job_book(const SliceTable& slices, const Fabric& fabric, double budget, double finest);
+/// Slices as jobs, their first copies shared out by flows, cut into messages within the limits.
+[[nodiscard]] JobBook make_job_book(const SliceTable& slices, const Fabric& fabric, const RouteLimits& limits);
 
 }  // namespace refit

@@ -21,8 +21,8 @@ constexpr double kTolerance = 1.0 + 1e-9;
 
 class Router {
 public:
-    Router(const SliceTable& slices, const Fabric& fabric, double budget, double finest)
-        : Router{slices, fabric, budget * kTolerance, make_job_book(slices, fabric, budget * kTolerance, finest)} {}
+    Router(const SliceTable& slices, const Fabric& fabric, const RouteLimits& limits)
+        : Router{slices, fabric, limits.budget, make_job_book(slices, fabric, limits)} {}
 
     RelayTable run() {
         std::uint32_t rounds = 0;
@@ -436,8 +436,10 @@ private:
 
 }  // namespace
 
-RelayTable route_within(const SliceTable& slices, const Fabric& fabric, double budget, double finest) {
-    return Router{slices, fabric, budget, finest}.run();
+RelayTable route_within(const SliceTable& slices, const Fabric& fabric, const RouteLimits& limits) {
+    auto tolerant = limits;
+    tolerant.budget *= kTolerance;
+    return Router{slices, fabric, tolerant}.run();
 }
 
 }  // namespace refit
