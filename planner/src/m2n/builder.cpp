@@ -11,7 +11,7 @@ namespace {
 class Builder {
 public:
     Builder(M2nPlan& plan, const ShardOverlap& overlap, const ReplicaMatch& match)
-        : plan_{plan}, overlap_{overlap}, match_{match}, targets_(plan.source.ranks()) {
+        : plan_{plan}, overlap_{overlap}, targets_(plan.source.ranks()) {
         const auto& side = plan.destination;
         plan.destinations.resize(side.ranks());
         for (std::uint32_t shard = 0; shard < side.shards; ++shard) {
@@ -55,7 +55,6 @@ public:
 private:
     M2nPlan& plan_;
     const ShardOverlap& overlap_;
-    const ReplicaMatch& match_;
     std::vector<std::vector<M2nInjection>> targets_;  ///< By source rank.
 };
 

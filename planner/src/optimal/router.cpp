@@ -22,7 +22,7 @@ constexpr double kTolerance = 1.0 + 1e-9;
 class Router {
 public:
     Router(const SliceTable& slices, const Fabric& fabric, const RouteLimits& limits)
-        : Router{slices, fabric, limits.budget, make_job_book(slices, fabric, limits)} {}
+        : Router{fabric, limits.budget, make_job_book(slices, fabric, limits)} {}
 
     RelayTable run() {
         std::uint32_t rounds = 0;
@@ -40,9 +40,8 @@ public:
     }
 
 private:
-    Router(const SliceTable& slices, const Fabric& fabric, double budget, JobBook book)
-        : slices_{slices},
-          fabric_{fabric},
+    Router(const Fabric& fabric, double budget, JobBook book)
+        : fabric_{fabric},
           budget_{budget},
           members_{std::move(book.members)},
           reserves_{std::move(book.reserves)},
@@ -133,7 +132,8 @@ private:
         const auto least = [&](std::uint32_t pod) {
             return seconds(pod_up_[pod] + bytes_ * static_cast<double>(others.size() - 1), fabric_.spine().up[pod]);
         };
-        std::ranges::rotate(others, others.begin() + static_cast<std::ptrdiff_t>(others.empty() ? 0 : current_ % others.size()));
+        const auto turn = others.empty() ? 0 : current_ % others.size();
+        std::rotate(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(turn), others.end());
         std::ranges::stable_sort(others, {}, least);
         for (const auto pod : others) {
             const auto sender = root ? crossing_from(holders, *root) : first;
@@ -413,7 +413,6 @@ private:
         }
     }
 
-    const SliceTable& slices_;
     const Fabric& fabric_;
     double budget_;
     std::vector<std::vector<Members>> members_;  ///< By rank set.
