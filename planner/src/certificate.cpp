@@ -3,28 +3,25 @@
 
 #include <algorithm>
 
+#include "optimal/busy.hpp"
+#include "refit/optimal.hpp"
 #include "refit/traffic.hpp"
 
 namespace refit {
 namespace {
 
-void find_busiest(Certificate& certificate, const Traffic& traffic, const Fabric& fabric) {
+std::vector<PortSeconds> port_seconds(const Traffic& traffic, const Fabric& fabric) {
+    std::vector<PortSeconds> ports;
+    ports.reserve(fabric.ranks());
     for (std::uint32_t rank = 0; rank < fabric.ranks(); ++rank) {
         const auto& bytes = traffic.ports()[rank];
         const auto& rates = fabric.ports(rank);
-        const auto raise = [&](std::uint64_t amount, double rate, const char* resource) {
-            const Seconds time{amount > 0 ? static_cast<double>(amount) / rate : 0.0};
-            if (time > certificate.port_time) {
-                certificate.port_time = time;
-                certificate.resource = resource;
-                certificate.rank = RankId{rank};
-            }
-        };
-        raise(bytes.nic_out, rates.nic_out, "nic-out");
-        raise(bytes.nic_in, rates.nic_in, "nic-in");
-        raise(bytes.nvlink_out, rates.nvlink_out, "nvlink-out");
-        raise(bytes.nvlink_in, rates.nvlink_in, "nvlink-in");
+        ports.push_back({seconds(static_cast<double>(bytes.nic_out), rates.nic_out),
+                         seconds(static_cast<double>(bytes.nic_in), rates.nic_in),
+                         seconds(static_cast<double>(bytes.nvlink_out), rates.nvlink_out),
+                         seconds(static_cast<double>(bytes.nvlink_in), rates.nvlink_in)});
     }
+    return ports;
 }
 
 /// The largest bound where proxies may not lend their NICs to holders.
@@ -64,7 +61,10 @@ double Certificate::ratio() const {
 Certificate certify(const Plan& plan, const Cluster& cluster, const SideRates& rates, const Workload& workload) {
     const Fabric fabric{cluster, rates};
     Certificate certificate;
-    find_busiest(certificate, traffic(plan, cluster), fabric);
+    const auto busiest = busiest_port(port_seconds(traffic(plan, cluster), fabric));
+    certificate.port_time = busiest.time;
+    certificate.resource = busiest.resource;
+    certificate.rank = RankId{busiest.rank};
     certificate.bounds = cut_bounds(SliceTable::make(workload, cluster.train_gpus()), fabric);
     certificate.relaxations.push_back({"if only the holders' own NICs send", without_lenders(certificate.bounds)});
     if (workload.train_stages() > 1) {
@@ -78,13 +78,14 @@ Certificate certify(const Plan& plan, const Scenario& scenario, const Workload& 
     const auto& constants = scenario.engine.constants;
     const auto rates = port_rates(cluster, constants.nic_efficiency.value, constants.nvlink_efficiency.value);
     auto certificate = certify(plan, cluster, rates, workload);
+    const auto slices = SliceTable::make(workload, cluster.train_gpus());
     const auto add_placement = [&](const Placement& placement, std::string condition) {
         if (placement == cluster.placement()) {
             return;
         }
         const Cluster other{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement};
         certificate.relaxations.push_back(
-            {std::move(condition), lower_bound(SliceTable::make(workload, cluster.train_gpus()), Fabric{other, rates}).time});
+            {std::move(condition), lower_bound(slices, Fabric{other, rates}).time});
     };
     const auto train = usual_gpus_per_domain(cluster.train_system());
     const auto generate = usual_gpus_per_domain(cluster.generate_system());

@@ -65,6 +65,12 @@ inline Workload workload_of(const Layout& layout) {
 inline constexpr double kH100 = 450e9;
 inline constexpr double kGb200 = 900e9;
 
+/// Ranks in these domains, one NIC each and all ports alike.
+inline Fabric alike(std::vector<std::uint32_t> domains, double nvlink) {
+    std::vector<GpuPorts> ports(domains.size(), {kNic, kNic, nvlink, nvlink});
+    return {std::move(domains), std::move(ports)};
+}
+
 /// Trainers and generators in domains of their own of `size` GPUs each.
 inline Fabric apart(const Layout& layout, std::uint32_t size, double nvlink) {
     std::vector<std::uint32_t> domains;
@@ -75,7 +81,7 @@ inline Fabric apart(const Layout& layout, std::uint32_t size, double nvlink) {
     for (std::uint32_t rank = 0; rank < layout.generators(); ++rank) {
         domains.push_back(first + rank / size);
     }
-    return {std::move(domains), std::vector<GpuPorts>(layout.trainers() + layout.generators(), {kNic, kNic, nvlink, nvlink})};
+    return alike(std::move(domains), nvlink);
 }
 
 /// One rank after the other in racks of `size`.
@@ -84,7 +90,7 @@ inline Fabric contiguous(const Layout& layout, std::uint32_t size, double nvlink
     for (std::uint32_t rank = 0; rank < layout.trainers() + layout.generators(); ++rank) {
         domains.push_back(rank / size);
     }
-    return {std::move(domains), std::vector<GpuPorts>(layout.trainers() + layout.generators(), {kNic, kNic, nvlink, nvlink})};
+    return alike(std::move(domains), nvlink);
 }
 
 /// Racks that each hold half a rack of trainers and half a rack of generators.
@@ -96,17 +102,22 @@ inline Fabric half_and_half(const Layout& layout, std::uint32_t half, double nvl
     for (std::uint32_t rank = 0; rank < layout.generators(); ++rank) {
         domains.push_back(rank / half);
     }
-    return {std::move(domains), std::vector<GpuPorts>(layout.trainers() + layout.generators(), {kNic, kNic, nvlink, nvlink})};
+    return alike(std::move(domains), nvlink);
+}
+
+/// What a fabric without a spine is made of.
+inline std::pair<std::vector<std::uint32_t>, std::vector<GpuPorts>> parts_of(const Fabric& fabric) {
+    std::pair<std::vector<std::uint32_t>, std::vector<GpuPorts>> parts;
+    for (std::uint32_t rank = 0; rank < fabric.ranks(); ++rank) {
+        parts.first.push_back(fabric.domain_of(rank));
+        parts.second.push_back(fabric.ports(rank));
+    }
+    return parts;
 }
 
 /// The same fabric with other ports for some ranks.
 inline Fabric with_ports(const Fabric& fabric, const std::vector<std::pair<std::uint32_t, GpuPorts>>& changes) {
-    std::vector<std::uint32_t> domains;
-    std::vector<GpuPorts> ports;
-    for (std::uint32_t rank = 0; rank < fabric.ranks(); ++rank) {
-        domains.push_back(fabric.domain_of(rank));
-        ports.push_back(fabric.ports(rank));
-    }
+    auto [domains, ports] = parts_of(fabric);
     for (const auto& [rank, changed] : changes) {
         ports[rank] = changed;
     }
@@ -115,12 +126,7 @@ inline Fabric with_ports(const Fabric& fabric, const std::vector<std::pair<std::
 
 /// The same fabric under a spine.
 inline Fabric under(const Fabric& fabric, Spine spine) {
-    std::vector<std::uint32_t> domains;
-    std::vector<GpuPorts> ports;
-    for (std::uint32_t rank = 0; rank < fabric.ranks(); ++rank) {
-        domains.push_back(fabric.domain_of(rank));
-        ports.push_back(fabric.ports(rank));
-    }
+    auto [domains, ports] = parts_of(fabric);
     return {std::move(domains), std::move(ports), std::move(spine)};
 }
 
