@@ -15,7 +15,7 @@ struct FlowOptions {
     bool has_quotient = true;     ///< Merge flows and links that symmetry makes alike; the times stay exact.
     bool has_segments = false;    ///< Keep the course of every flow's rate.
     /// Asked now and then, at least every 100 ms; true ends the run with an error. May be empty.
-    std::function<bool()> is_cancelled;
+    std::function<bool()> is_cancelled = nullptr;
 };
 
 /// A stretch in which a flow's rate is constant.

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/flow_run.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace refit {
+namespace {
+
+using Uses = std::vector<LinkUse>;
+
+FlowRun run(const FlowNetwork& network, FlowOptions options = {}) {
+    auto result = run_flows(network, options);
+    EXPECT_TRUE(result.has_value()) << (result ? "" : result.error().front().message);
+    return result.value_or(FlowRun{});
+}
+
+TEST(FlowRun, OfNothingIsEmpty) {
+    const auto result = run(FlowNetwork{});
+    EXPECT_TRUE(result.end.empty());
+    EXPECT_EQ(result.makespan, 0.0);
+}
+
+TEST(FlowRun, SharesALinkEvenlyAndGivesOnWhatIsLeft) {
+    // 10 B/s, flows of 20 and 40 B: 5 B/s each until 4 s; the second then has 20 B left at 10 B/s: 6 s.
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.bytes = 20.0}, Uses{{0}});
+    network.add_flow({.bytes = 40.0}, Uses{{0}});
+    const auto result = run(network);
+    EXPECT_DOUBLE_EQ(result.end[0], 4.0);
+    EXPECT_DOUBLE_EQ(result.end[1], 6.0);
+    EXPECT_DOUBLE_EQ(result.makespan, 6.0);
+    EXPECT_EQ(result.start, (std::vector<double>{0.0, 0.0}));
+}
+
+TEST(FlowRun, SharesByWeight) {
+    // 12 B/s at weights 1 and 2: 4 and 8 B/s. 16 B at 4: 4 s; 32 B at 8: 4 s.
+    FlowNetwork network;
+    network.add_link(12.0);
+    network.add_flow({.bytes = 16.0}, Uses{{0}});
+    network.add_flow({.bytes = 32.0, .weight = 2.0}, Uses{{0}});
+    const auto result = run(network);
+    EXPECT_DOUBLE_EQ(result.end[0], 4.0);
+    EXPECT_DOUBLE_EQ(result.end[1], 4.0);
+}
+
+TEST(FlowRun, GivesWhatACappedFlowLeavesToTheOthers) {
+    // 10 B/s, one flow capped at 2 B/s: the other gets 8 B/s. 8 B take 4 s, 32 B take 4 s.
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.bytes = 8.0, .rate_cap = 2.0}, Uses{{0}});
+    network.add_flow({.bytes = 32.0}, Uses{{0}});
+    const auto result = run(network);
+    EXPECT_DOUBLE_EQ(result.end[0], 4.0);
+    EXPECT_DOUBLE_EQ(result.end[1], 4.0);
+}
+
+TEST(FlowRun, CountsUsesPerByte) {
+    // A relay takes its 10 B/s link twice a byte: beside a plain flow, 3 x rate = 10, so 10/3 B/s each.
+    // Both of 10 B: 3 s.
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.bytes = 10.0}, Uses{{0, 2.0}});
+    network.add_flow({.bytes = 10.0}, Uses{{0, 1.0}});
+    const auto result = run(network);
+    EXPECT_DOUBLE_EQ(result.end[0], 3.0);
+    EXPECT_DOUBLE_EQ(result.end[1], 3.0);
+}
+
+TEST(FlowRun, IsSlowedByTheSlowestOfManyLinks) {
+    // Flow 0 over links of 9, 2 and 6 B/s runs at 2 B/s; flow 1 gets the other 7 of link 0, flow 2 the other
+    // 4 of link 2. 8 B at 2: 4 s; 28 at 7: 4 s; 16 at 4: 4 s.
+    FlowNetwork network;
+    network.add_link(9.0);
+    network.add_link(2.0);
+    network.add_link(6.0);
+    network.add_flow({.bytes = 8.0}, Uses{{0}, {1}, {2}});
+    network.add_flow({.bytes = 28.0}, Uses{{0}});
+    network.add_flow({.bytes = 16.0}, Uses{{2}});
+    EXPECT_EQ(run(network).end, (std::vector<double>{4.0, 4.0, 4.0}));
+}
+
+TEST(FlowRun, StartsAfterWhatItFollowsAndItsLatency) {
+    // 10 B at 10 B/s: 1 s. Its follower: from 1 + 0.5 s to 2.5 s. One that may start at 3 s: 3.5 to 4.5 s.
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.bytes = 10.0}, Uses{{0}});
+    network.add_flow({.bytes = 10.0, .latency = Seconds{0.5}}, Uses{{0}}, std::array{0U});
+    network.add_flow(
+        {.bytes = 10.0, .earliest = Seconds{3.0}, .latency = Seconds{0.5}}, Uses{{0}}, std::array{0U, 1U});
+    const auto result = run(network);
+    EXPECT_EQ(result.start, (std::vector<double>{0.0, 1.5, 3.5}));
+    EXPECT_EQ(result.end, (std::vector<double>{1.0, 2.5, 4.5}));
+}
+
+TEST(FlowRun, EndsAFlowOfNoBytesAsItStarts) {
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.latency = Seconds{0.25}}, Uses{{0}});
+    network.add_flow({.bytes = 10.0}, Uses{{0}}, std::array{0U});
+    const auto result = run(network);
+    EXPECT_EQ(result.end, (std::vector<double>{0.25, 1.25}));
+}
+
+TEST(FlowRun, TakesAFlowWithoutLinksAsADelay) {
+    FlowNetwork network;
+    network.add_flow({.bytes = 3.0, .rate_cap = 2.0}, {});
+    EXPECT_EQ(run(network).end, (std::vector<double>{1.5}));
+}
+
+TEST(FlowRun, FollowsALinkThatChangesFailsAndComesBack) {
+    // 10 B/s until 1 s, 5 B/s until 2 s, down until 4 s, then 20 B/s: 35 B are 10 + 5 + 0 + 20, over at 5 s.
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.bytes = 35.0}, Uses{{0}});
+    network.add_change({Seconds{4.0}, 0, 20.0});
+    network.add_change({Seconds{1.0}, 0, 5.0});
+    network.add_change({Seconds{2.0}, 0, std::nullopt});
+    const auto result = run(network, {.has_segments = true});
+    EXPECT_DOUBLE_EQ(result.end[0], 5.0);
+    ASSERT_EQ(result.segments.size(), 4U);
+    EXPECT_EQ(result.segments[2].rate, 0.0);
+    EXPECT_EQ(result.segments[2].limit, 0U);
+    EXPECT_EQ(result.segments[3].rate, 20.0);
+}
+
+TEST(FlowRun, IsInfeasibleWhereALinkStaysDown) {
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.bytes = 35.0}, Uses{{0}});
+    network.add_change({Seconds{1.0}, 0, std::nullopt});
+    const auto result = run_flows(network);
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().front().code, ErrorCode::kInfeasible);
+    EXPECT_EQ(result.error().front().message, "link 0 stays down under flow 0");
+}
+
+TEST(FlowRun, TellsTheFaultsOfItsNetwork) {
+    FlowNetwork network;
+    network.add_link(0.0);
+    const auto result = run_flows(network);
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().front().code, ErrorCode::kInvalidInput);
+}
+
+TEST(FlowRun, CanBeCancelled) {
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.bytes = 20.0}, Uses{{0}});
+    const auto result = run_flows(network, {.is_cancelled = [] { return true; }});
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().front().code, ErrorCode::kInfeasible);
+    EXPECT_EQ(result.error().front().message, "cancelled");
+}
+
+}  // namespace
+}  // namespace refit
