@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "broadcast_roots.hpp"
+#include "refit/broadcast_roots.hpp"
 #include "plan_builder.hpp"
 #include "refit/layout_check.hpp"
 #include "refit/m2n_relays.hpp"

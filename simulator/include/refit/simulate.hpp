@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "refit/flow_run.hpp"
+#include "refit/plan.hpp"
+#include "refit/result.hpp"
+#include "refit/scenario.hpp"
+#include "refit/task_graph.hpp"
+#include "refit/workload.hpp"
+
+namespace refit {
+
+/// A stretch of the critical path: the time in which one task kept all that follows waiting.
+struct PathStep {
+    std::uint32_t task = 0;
+    double from = 0.0;  ///< Unit: s.
+    double to = 0.0;
+    /// The link that set its rate for most of it, or RateSegment::kOwnCap: a host, or a cap.
+    std::uint32_t limit = RateSegment::kOwnCap;
+};
+
+/// What a link did.
+struct LinkUsage {
+    std::uint32_t link = 0;
+    double bytes = 0.0;         ///< Through the port of one rank.
+    double busy_seconds = 0.0;  ///< In which anything used it.
+    double share = 0.0;         ///< Of what it could have carried over the whole refit. Range: 0 to 1.
+};
+
+/// What a lane did, and what it waited for before its next task.
+struct LaneUsage {
+    std::uint32_t lane = 0;
+    double busy_seconds = 0.0;
+    double first_start = 0.0;
+    double last_end = 0.0;
+    std::array<double, kActivities> waited{};  ///< By the activity of the task that it waited for longest. Unit: s.
+};
+
+/// The course of a refit.
+struct Simulation {
+    TaskGraph graph;
+    FlowRun run;                     ///< By task.
+    double transfer_seconds = 0.0;   ///< The links alone: no host, copy or fixed cost.
+    std::vector<PathStep> path;      ///< The critical path, in order; its steps tile the time from 0 to the end.
+    std::vector<LinkUsage> links;    ///< Those that carried anything.
+    std::vector<LaneUsage> lanes;
+    std::array<double, kActivities> critical{};  ///< Seconds of the critical path by activity; they sum to the total.
+    std::array<double, kActivities> busy{};      ///< Seconds in which the activity ran anywhere.
+
+    [[nodiscard]] double seconds() const noexcept { return run.makespan; }
+};
+
+struct SimulateOptions {
+    GraphOptions graph;
+    std::function<bool()> is_cancelled;  ///< As FlowOptions has it.
+};
+
+/// Runs a plan event by event. Errors: as run_flows.
+[[nodiscard]] Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario,
+                                          const SimulateOptions& options = {});
+
+/// "NIC out of 256 trainers", "copy engine of trainers 0-15": who owns a link, for people.
+[[nodiscard]] std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster);
+/// "256 trainers", "trainers 0-15", "generator 3": the ranks of a class.
+[[nodiscard]] std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, const Cluster& cluster);
+
+}  // namespace refit

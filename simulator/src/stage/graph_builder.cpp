@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph_builder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace refit {
+namespace {
+
+constexpr std::array<std::string_view, kActivities> kNames = {
+    "control",     "grouped experts", "collective calls", "pipeline broadcast", "TP all-gather", "EP all-gather", "device copies", "weight broadcast", "loading", "posting", "transfers", "replicas", "relays", "unpacking", "finalising"};
+constexpr std::array<std::string_view, kActivities> kPhases = {
+    "fixed", "bulk", "gather", "gather", "gather", "gather", "gather", "broadcast", "load", "bulk", "bulk", "bulk", "bulk", "bulk", "finalize"};
+
+}  // namespace
+
+std::string_view name_of(Activity activity) noexcept { return kNames[static_cast<std::size_t>(activity)]; }
+std::string_view phase_of(Activity activity) noexcept { return kPhases[static_cast<std::size_t>(activity)]; }
+
+bool is_on_links(Activity activity) noexcept {
+    switch (activity) {
+        case Activity::kPipelineBroadcast:
+        case Activity::kTensorAllGather:
+        case Activity::kExpertAllGather:
+        case Activity::kWeightBroadcast:
+        case Activity::kTransfer:
+        case Activity::kReplicas:
+        case Activity::kRelay:
+            return true;
+        default:
+            return false;
+    }
+}
+
+GraphBuilder::GraphBuilder(const Plan& plan, const Workload& workload, const Scenario& scenario, const GraphOptions& options)
+    : plan_{plan},
+      workload_{workload},
+      scenario_{scenario},
+      options_{options},
+      setting_{make_setting(scenario, workload)},
+      graph_{{}, {}, {}, {}, RankClasses::make(plan, scenario.cluster, Fabric{scenario.cluster, port_rates(scenario.cluster, 1.0, 1.0)})} {
+    const Fabric fabric{cluster(), port_rates(cluster(), constants().nic_efficiency.value, constants().nvlink_efficiency.value)};
+    for (std::uint32_t index = 0; index < classes().count(); ++index) {
+        const auto rank = classes().members(index).front();
+        const auto& ports = fabric.ports(rank.index());
+        for (const auto rate : {ports.nic_out, ports.nic_in, ports.nvlink_out, ports.nvlink_in,
+                                cluster().system_of(rank).hbm_copy.value.bytes_per_second()}) {
+            const auto port = static_cast<Port>(graph_.links.size() % kPorts);
+            graph_.network.add_link(rate);
+            graph_.links.push_back({port, index});
+        }
+    }
+}
+
+std::uint32_t GraphBuilder::lane(std::string name) {
+    const auto found = std::ranges::find(graph_.lanes, name, &Lane::name);
+    if (found != graph_.lanes.end()) {
+        return static_cast<std::uint32_t>(found - graph_.lanes.begin());
+    }
+    graph_.lanes.push_back({std::move(name)});
+    return static_cast<std::uint32_t>(graph_.lanes.size() - 1);
+}
+
+std::uint32_t GraphBuilder::add(const Task& task, const Flow& flow, std::span<const LinkUse> uses,
+                                std::span<const std::uint32_t> after) {
+    graph_.tasks.push_back(task);
+    return graph_.network.add_flow(flow, uses, after);
+}
+
+std::uint32_t GraphBuilder::add_delay(const Task& task, double seconds, std::span<const std::uint32_t> after,
+                                      std::span<const LinkUse> holds) {
+    Flow flow;
+    flow.bytes = options_.has_software ? seconds : 0.0;
+    flow.rate_cap = 1.0;
+    if (flow.bytes == 0.0) {
+        holds = {};
+    }
+    for (const auto& use : holds) {
+        flow.weight = std::min(flow.weight, 1.0 / use.per_byte);
+    }
+    return add(task, flow, holds, after);
+}
+
+std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) const {
+    const auto shares = ring_shares(plan_, collective, cluster());
+    const auto& groups = plan_.groups[collective.groups];
+    std::vector<RingFlow> flows;
+    std::map<std::vector<std::uint32_t>, std::uint32_t> seen;
+    for (std::uint32_t g = 0; g < groups.size(); ++g) {
+        if (groups[g].size() < 2 || shares.wire_bytes[g] == 0.0) {
+            continue;
+        }
+        std::vector<std::uint32_t> members;
+        for (const auto rank : groups[g]) {
+            members.push_back(classes().class_of(rank));
+        }
+        std::ranges::sort(members);
+        const auto repeated = std::unique(members.begin(), members.end());
+        members.erase(repeated, members.end());
+        if (!seen.try_emplace(members, g).second) {
+            continue;
+        }
+        auto& flow = flows.emplace_back();
+        flow.wire_bytes = shares.wire_bytes[g];
+        flow.crosses_domains = shares.crosses_domains[g];
+        flow.first_group = g;
+        double nic = 0.0;
+        for (const auto member : members) {
+            const auto& ports = shares.of_rank[classes().members(member).front().index()];
+            for (std::size_t port = 0; port < kPorts; ++port) {
+                if (ports[port] > 0.0) {
+                    flow.uses.push_back({link(static_cast<Port>(port), member), ports[port]});
+                }
+            }
+            nic = std::max({nic, ports[0], ports[1]});
+        }
+        // A ring has a flow on each NIC that it uses; there it competes as one of equals.
+        flow.weight = nic > 0.0 ? 1.0 / nic : 1.0;
+    }
+    return flows;
+}
+
+TaskGraph make_task_graph(const Plan& plan, const Workload& workload, const Scenario& scenario, const GraphOptions& options) {
+    GraphBuilder builder{plan, workload, scenario, options};
+    const auto& constants = scenario.engine.constants;
+    const auto control = builder.lane("control");
+    TaskIds last{builder.add_delay({Activity::kControl, control, 0, 0, 0.0},
+                                   constants.fixed_cost.value + constants.fixed_cost_per_gpu.value * builder.setting().gpus,
+                                   {})};
+    std::vector<std::uint32_t> bulk;
+    for (std::uint32_t i = 0; i < plan.stages.size(); ++i) {
+        if (plan.stages[i].kind == StageKind::kTransfer) {
+            bulk.push_back(i);
+        }
+    }
+    if (!bulk.empty()) {
+        last = add_transfer_tasks(builder, bulk, last);
+    }
+    for (std::uint32_t i = 0; i < plan.stages.size(); ++i) {
+        if (plan.stages[i].kind == StageKind::kRelay) {
+            last = add_relay_tasks(builder, i, last);
+        }
+    }
+    for (std::uint32_t i = 0; i + 1 < plan.stages.size(); ++i) {
+        if (plan.stages[i].kind == StageKind::kGather) {
+            last = add_gather_broadcast_tasks(builder, i, last);
+        }
+    }
+    const auto& setting = builder.setting();
+    const auto finalize = options.reading.finalize == FinalizeReading::kPerExpert && setting.is_blackwell
+                              ? constants.finalize_per_expert.value * setting.local_expert_layers
+                          : options.reading.finalize == FinalizeReading::kPerLocalByte
+                              ? constants.finalize_per_local_byte.value * setting.local_bytes
+                              : 0.0;
+    if (finalize > 0.0) {
+        (void)builder.add_delay({Activity::kFinalising, builder.lane("generators, loading"), 0, 0, 0.0}, finalize, last);
+    }
+    return builder.finish();
+}
+
+}  // namespace refit
