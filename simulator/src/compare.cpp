@@ -360,6 +360,8 @@ private:
         assume("finalize_slow_allgather_factor", constants.finalize_slow_allgather_factor, "1");
         assume("finalize_per_local_byte", constants.finalize_per_local_byte, "s/B");
         assume("nic_sharing", constants.nic_sharing, "1");
+        assume("ring_nics", constants.ring_nics, "1");
+        assume("ring_hop_cost", constants.ring_hop_cost, "s");
         assume("model_error", constants.model_error, "1");
         const auto used = static_cast<double>(scenario_.cluster.placement().train_gpus_per_domain);
         report_.assumptions.push_back({"placement.gpus_used_per_domain", used, "GPUs", used, used, "scenario, or the largest multiple of 16 in a domain", "assumed", {}});

@@ -66,8 +66,8 @@ public:
             }
         }
         TaskIds last;
-        for (const auto& [root, sent] : sent_) {
-            last.push_back(sent.back());
+        for (const auto& [root, drained] : drained_) {
+            last.push_back(drained.back());
         }
         if (loaded_ != kNone) {
             last.push_back(loaded_);
@@ -115,6 +115,7 @@ private:
         for (std::uint32_t i = 0; i < broadcast_.collectives.size(); ++i) {
             const auto& groups = builder_.plan().groups[broadcast_.collectives[i].groups];
             rings_of_root_[groups.front().front()] = builder_.ring_flows(broadcast_.collectives[i]);
+            ranks_of_root_[groups.front().front()] = static_cast<double>(groups.front().size());
         }
     }
 
@@ -194,12 +195,13 @@ private:
 
     void add_pack(Chain& chain, const SentPacks& sender, const Pack& pack) {
         auto& sent = sent_[sender.root];
+        auto& drained = drained_[sender.root];
         const auto item = next_item_++;
         auto ready = ready_[chain.number].empty() ? after_ : ready_[chain.number];
         // The host waits for the buffer that it is about to fill.
         const auto buffers = builder_.scenario().engine.options.buffers;
-        if (sent.size() >= buffers) {
-            ready.push_back(sent[sent.size() - buffers]);
+        if (drained.size() >= buffers) {
+            ready.push_back(drained[drained.size() - buffers]);
         }
         bool crosses = false;
         for (const auto role : kGatherRoles) {
@@ -211,7 +213,7 @@ private:
         }
         ready = add_copies(chain, static_cast<double>(pack.bytes), crosses, item, ready);
         ready_[chain.number] = ready;
-        add_broadcast(sender, pack, item, ready, sent);
+        add_broadcast(sender, pack, item, ready, sent, drained);
     }
 
     TaskIds add_gather(const Chain& chain, const Part& part, std::uint32_t item, const TaskIds& after) {
@@ -281,7 +283,7 @@ private:
         return {builder_.add({Activity::kCopies, chain.lane, item, stage_, bytes}, flow, uses, after)};
     }
 
-    void add_broadcast(const SentPacks& sender, const Pack& pack, std::uint32_t item, TaskIds ready, TaskIds& sent) {
+    void add_broadcast(const SentPacks& sender, const Pack& pack, std::uint32_t item, TaskIds ready, TaskIds& sent, TaskIds& drained) {
         const auto lane = builder_.lane("broadcast from trainer " + std::to_string(sender.root.index()));
         const auto rings = rings_of_root_.at(sender.root);
         if (!sent.empty()) {
@@ -295,14 +297,17 @@ private:
             posted = {loaded_};
         }
         const auto buffers = builder_.scenario().engine.options.buffers;
-        if (sent.size() >= buffers) {
-            posted.push_back(sent[sent.size() - buffers]);
+        if (drained.size() >= buffers) {
+            posted.push_back(drained[drained.size() - buffers]);
         }
         if (!rings.empty()) {
             Flow flow;
             flow.bytes = static_cast<double>(pack.bytes);
             flow.weight = rings.front().weight;
             sent.push_back(builder_.add({Activity::kWeightBroadcast, lane, item, stage_ + 1, flow.bytes}, flow, rings.front().uses, ready));
+            // The last rank of the ring has a pack later than the root is done with it.
+            const auto hops = ranks_of_root_.at(sender.root) - 2.0;
+            drained.push_back(builder_.add_delay({Activity::kWeightBroadcast, lane, item, stage_ + 1, 0.0}, std::max(0.0, hops) * builder_.constants().ring_hop_cost.value, TaskIds{sent.back()}));
         }
         add_loading(pack, item, posted);
     }
@@ -327,8 +332,10 @@ private:
     std::vector<std::uint32_t> classes_;
     std::vector<Chain> chains_;
     std::map<RankId, std::vector<RingFlow>> rings_of_root_;
+    std::map<RankId, double> ranks_of_root_;
     std::map<std::uint32_t, TaskIds> ready_;  ///< By chain: what its next pack follows.
     std::map<RankId, TaskIds> sent_;          ///< By root: its broadcasts so far.
+    std::map<RankId, TaskIds> drained_;       ///< The same, until the last receiver has each.
     std::uint32_t loaded_ = kNone;            ///< The last pack's loading.
     std::uint32_t next_item_ = 0;
 };

@@ -115,8 +115,8 @@ std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) con
             }
             nic = std::max({nic, ports[0], ports[1]});
         }
-        // A ring has a flow on each NIC that it uses; there it competes as one of equals.
-        flow.weight = nic > 0.0 ? 1.0 / nic : 1.0;
+        // Its channels compete as equals of others': as many as it has NICs, up to what NCCL opens.
+        flow.weight = nic > 0.0 ? std::min(1.0 / nic, constants().ring_nics.value) : 1.0;
     }
     return flows;
 }

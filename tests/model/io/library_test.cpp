@@ -163,6 +163,8 @@ TEST(Library, ReadsEachConstantFromItsOwnKey) {
                                            &c.finalize_slow_allgather_factor,
                                            &c.finalize_per_local_byte,
                                            &c.nic_sharing,
+                                           &c.ring_nics,
+                                           &c.ring_hop_cost,
                                            &c.model_error};
     EXPECT_EQ(all.size(), data("engines/nemo-rl.json").at("constants").size())
         << "a constant that nobody reads";
