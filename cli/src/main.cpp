@@ -22,6 +22,8 @@ int run(const Options& options) {
             return is_plan_file(options.scenario) ? run_plan_check(options) : run_check(options, *library);
         case Command::kPlan:
             return run_plan(options, *library);
+        case Command::kSimulate:
+            return run_simulate(options, *library);
         case Command::kShow:
             return run_show(options, *library);
         case Command::kCompare:

@@ -11,7 +11,7 @@
 
 namespace refit::cli {
 
-enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kShow };
+enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate, kShow };
 [[nodiscard]] const char* name_of(Command command) noexcept;
 enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 
@@ -35,6 +35,8 @@ struct Options {
     std::string tensors;                                           ///< For kPlan: a file of explicit tensors.
     std::vector<std::string> methods;
     std::string explain;                                           ///< For kPlan: a rank or a class of tensors.
+    std::string trace;                                             ///< For kSimulate: the file of a trace.
+    std::string plan_scenario;                                     ///< For kSimulate: the scenario of a plan file.
     std::vector<std::string> steps;
     Format format = Format::kTable;
     std::string output;

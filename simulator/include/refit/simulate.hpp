@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "refit/flow_run.hpp"
@@ -58,6 +59,7 @@ struct Simulation {
 
 struct SimulateOptions {
     GraphOptions graph;
+    bool has_segments = false;           ///< Keep the course of every task's rate, in `run.segments`.
     std::function<bool()> is_cancelled;  ///< As FlowOptions has it.
 };
 
@@ -65,6 +67,11 @@ struct SimulateOptions {
 [[nodiscard]] Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario,
                                           const SimulateOptions& options = {});
 
+/// Whether a task moves or copies bytes through a link that it uses: not where a host holds a NIC, or a relay drains.
+[[nodiscard]] bool carries_bytes(const TaskGraph& graph, std::uint32_t task, std::uint32_t link) noexcept;
+
+/// "NIC out", "NIC in", "NVLink out", "NVLink in", "copy engine".
+[[nodiscard]] std::string_view name_of(Port port) noexcept;
 /// "NIC out of 256 trainers", "copy engine of trainers 0-15": who owns a link, for people.
 [[nodiscard]] std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster);
 /// "256 trainers", "trainers 0-15", "generator 3": the ranks of a class.

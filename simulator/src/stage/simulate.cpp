@@ -25,8 +25,8 @@ double covered(std::vector<Interval>& intervals) {
 
 class Analysis {
 public:
-    explicit Analysis(Simulation& simulation)
-        : simulation_{simulation}, network_{simulation.graph.network}, run_{simulation.run}, first_segment_(network_.flows() + 1, 0) {
+    Analysis(Simulation& simulation, bool keeps_segments)
+        : keeps_segments_{keeps_segments}, simulation_{simulation}, network_{simulation.graph.network}, run_{simulation.run}, first_segment_(network_.flows() + 1, 0) {
         for (const auto& segment : run_.segments) {
             ++first_segment_[segment.flow + 1];
         }
@@ -38,8 +38,10 @@ public:
         sum_activities();
         sum_links();
         sum_lanes();
-        run_.segments.clear();
-        run_.segments.shrink_to_fit();
+        if (!keeps_segments_) {
+            run_.segments.clear();
+            run_.segments.shrink_to_fit();
+        }
     }
 
 private:
@@ -98,10 +100,8 @@ private:
         std::vector<double> bytes(network_.links(), 0.0);
         std::vector<std::vector<Interval>> intervals(network_.links());
         for (std::uint32_t task = 0; task < network_.flows(); ++task) {
-            const auto& entry = simulation_.graph.tasks[task];
             for (const auto& use : network_.uses(task)) {
-                // A host's hold on a NIC moves nothing, and a relay's drain nothing new.
-                if (entry.bytes > 0.0 && carries(entry, use.link)) {
+                if (carries_bytes(simulation_.graph, task, use.link)) {
                     bytes[use.link] += network_.flow(task).bytes * use.per_byte;
                     intervals[use.link].emplace_back(run_.start[task], run_.end[task]);
                 }
@@ -112,10 +112,6 @@ private:
                 simulation_.links.push_back({link, bytes[link], covered(intervals[link]), bytes[link] / network_.rate(link) / run_.makespan});
             }
         }
-    }
-
-    [[nodiscard]] bool carries(const Task& task, std::uint32_t link) const {
-        return (simulation_.graph.links[link].port == Port::kCopy) != is_on_links(task.activity);
     }
 
     void sum_lanes() {
@@ -142,13 +138,21 @@ private:
         }
     }
 
+    bool keeps_segments_;
     Simulation& simulation_;
     const FlowNetwork& network_;
     FlowRun& run_;
     std::vector<std::size_t> first_segment_;
 };
 
-std::string port_name(Port port) {
+}  // namespace
+
+bool carries_bytes(const TaskGraph& graph, std::uint32_t task, std::uint32_t link) noexcept {
+    const auto& entry = graph.tasks[task];
+    return entry.bytes > 0.0 && (graph.links[link].port == Port::kCopy) != is_on_links(entry.activity);
+}
+
+std::string_view name_of(Port port) noexcept {
     switch (port) {
         case Port::kNicOut:
             return "NIC out";
@@ -163,8 +167,6 @@ std::string port_name(Port port) {
     }
     return "copy engine";
 }
-
-}  // namespace
 
 std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, const Cluster& cluster) {
     const auto& members = graph.classes.members(rank_class);
@@ -186,7 +188,7 @@ std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, con
 
 std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster) {
     const auto& owner = graph.links[link];
-    return port_name(owner.port) + " of " + describe_class(graph, owner.rank_class, cluster);
+    return std::string{name_of(owner.port)} + " of " + describe_class(graph, owner.rank_class, cluster);
 }
 
 Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario, const SimulateOptions& options) {
@@ -196,7 +198,7 @@ Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Sc
         return fail(std::move(run.error()));
     }
     simulation.run = std::move(*run);
-    Analysis{simulation}.run();
+    Analysis{simulation, options.has_segments}.run();
     auto links_alone = options.graph;
     links_alone.has_software = false;
     const auto transfers = run_flows(make_task_graph(plan, workload, scenario, links_alone).network, {true, false, options.is_cancelled});
