@@ -65,9 +65,9 @@ struct SimulateOptions {
 [[nodiscard]] Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario,
                                           const SimulateOptions& options = {});
 
-/// "NIC out of 256 trainers", "copy engine of trainers 0-15": who owns a link, for people.
+/// "NIC out of all trainers", "copy engine of trainers 0-15": who owns a link, for people.
 [[nodiscard]] std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster);
-/// "256 trainers", "trainers 0-15", "generator 3": the ranks of a class.
-[[nodiscard]] std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, const Cluster& cluster);
+/// "all trainers", "trainers 0-15", "16 generators from 3", "generator 3". Pre: ranks of one side, ascending, not none.
+[[nodiscard]] std::string describe_ranks(const std::vector<RankId>& ranks, const Cluster& cluster);
 
 }  // namespace refit

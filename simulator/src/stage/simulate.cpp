@@ -166,8 +166,7 @@ std::string port_name(Port port) {
 
 }  // namespace
 
-std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, const Cluster& cluster) {
-    const auto& members = graph.classes.members(rank_class);
+std::string describe_ranks(const std::vector<RankId>& members, const Cluster& cluster) {
     const bool is_trainer = cluster.is_trainer(members.front());
     const std::string side = is_trainer ? "trainer" : "generator";
     const auto shift = is_trainer ? 0 : cluster.train_gpus();
@@ -185,8 +184,7 @@ std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, con
 }
 
 std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster) {
-    const auto& owner = graph.links[link];
-    return port_name(owner.port) + " of " + describe_class(graph, owner.rank_class, cluster);
+    return port_name(graph.links[link].port) + " of " + describe_ranks(graph.ranks_of(link), cluster);
 }
 
 Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario, const SimulateOptions& options) {

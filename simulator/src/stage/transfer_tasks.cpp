@@ -141,7 +141,7 @@ private:
                 }
                 const auto task = builder_.add({Activity::kReplicas, replica_lane_, item, index, flow.bytes}, flow, ring.uses, after);
                 for (const auto& member : ring.uses) {
-                    last_[member.link / kPorts] = {task};
+                    last_[builder_.owner(member.link).rank_class] = {task};
                 }
                 all.push_back(task);
             }
