@@ -12,11 +12,11 @@
 
 namespace refit {
 
-/// The ports of a rank, and its copy engine, as links of a simulation.
-enum class Port : std::uint8_t { kNicOut, kNicIn, kNvlinkOut, kNvlinkIn, kCopy };
-inline constexpr std::size_t kPorts = 5;
+/// The ports of a rank, its copy engine and its host thread, as links of a simulation.
+enum class Port : std::uint8_t { kNicOut, kNicIn, kNvlinkOut, kNvlinkIn, kCopy, kHost };
+inline constexpr std::size_t kPorts = 6;
 
-/// How much of each port a rank takes, for each byte that its group's ring carries. By Port; kCopy is 0.
+/// How much of each port a rank takes, for each byte that its group's ring carries. By Port; 0 beyond the four ports.
 using PortShares = std::array<double, kPorts>;
 
 /// A collective's rings: what each rank puts on its ports, and what the rings have in common.

@@ -235,6 +235,9 @@ private:
             for (const auto& ring : part.gather->rings) {
                 add_holds(holds, ring, 1.0);
             }
+            if (!holds.empty()) {
+                holds.push_back({builder_.link(Port::kHost, builder_.owner(holds.front().link).rank_class), 1.0});
+            }
             ready = {builder_.add_delay({Activity::kCalls, chain.lane, item, stage_, 0.0}, seconds, ready, holds)};
         }
         TaskIds done;

@@ -45,7 +45,7 @@ void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
         const auto rank = classes().members(index).front();
         const auto& ports = fabric.ports(rank.index());
         for (const auto rate : {ports.nic_out, ports.nic_in, ports.nvlink_out, ports.nvlink_in,
-                                cluster().system_of(rank).hbm_copy.value.bytes_per_second()}) {
+                                cluster().system_of(rank).hbm_copy.value.bytes_per_second(), 1.0}) {
             const auto port = static_cast<Port>(graph_.links.size() % kPorts);
             graph_.network.add_link(rate);
             graph_.links.push_back({port, section, index});
@@ -69,17 +69,23 @@ std::uint32_t GraphBuilder::add(const Task& task, const Flow& flow, std::span<co
 }
 
 std::uint32_t GraphBuilder::add_delay(const Task& task, double seconds, std::span<const std::uint32_t> after,
-                                      std::span<const LinkUse> holds) {
+                                      std::span<const LinkUse> uses) {
     Flow flow;
     flow.bytes = options_.has_software ? seconds : 0.0;
-    flow.rate_cap = 1.0;
-    if (flow.bytes == 0.0) {
-        holds = {};
+    if (flow.bytes == 0.0 || uses.empty()) {
+        flow.rate_cap = 1.0;
+        return add(task, flow, {}, after);
     }
-    for (const auto& use : holds) {
+    for (const auto& use : uses) {
         flow.weight = std::min(flow.weight, 1.0 / use.per_byte);
     }
-    return add(task, flow, holds, after);
+    return add(task, flow, uses, after);
+}
+
+std::uint32_t GraphBuilder::add_barrier(const Task& task, std::span<const std::uint32_t> after) {
+    Flow flow;
+    flow.rate_cap = 1.0;
+    return add(task, flow, {}, after);
 }
 
 std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) const {

@@ -49,9 +49,12 @@ public:
     [[nodiscard]] double rate(std::uint32_t link) const noexcept { return graph_.network.rate(link); }
 
     std::uint32_t add(const Task& task, const Flow& flow, std::span<const LinkUse> uses, std::span<const std::uint32_t> after);
-    /// Time on a host; none without software. `holds` are links that others share with it meanwhile.
+    /// Time on a host; none without software. `uses`: a host's link, for each second, and links that others share with it
+    /// meanwhile; none: nothing slows it.
     std::uint32_t add_delay(const Task& task, double seconds, std::span<const std::uint32_t> after,
-                            std::span<const LinkUse> holds = {});
+                            std::span<const LinkUse> uses = {});
+    /// Takes no time; ends with the last of `after`.
+    std::uint32_t add_barrier(const Task& task, std::span<const std::uint32_t> after);
     /// Rings of a collective by what the classes tell apart.
     [[nodiscard]] std::vector<RingFlow> ring_flows(const Collective& collective) const;
 

@@ -179,7 +179,7 @@ RingShares ring_shares(const Plan& plan, const Collective& collective, const Clu
             const auto& ports = traffic.ports()[rank.index()];
             const auto whole = static_cast<double>(kMessage) * part;
             shares.of_rank[rank.index()] = {static_cast<double>(ports.nic_out) / whole, static_cast<double>(ports.nic_in) / whole,
-                                            static_cast<double>(ports.nvlink_out) / whole, static_cast<double>(ports.nvlink_in) / whole, 0.0};
+                                            static_cast<double>(ports.nvlink_out) / whole, static_cast<double>(ports.nvlink_in) / whole, 0.0, 0.0};
         }
     }
     return shares;

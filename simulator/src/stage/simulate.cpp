@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "refit/link_reduction.hpp"
+
 namespace refit {
 namespace {
 
@@ -115,7 +117,8 @@ private:
     }
 
     [[nodiscard]] bool carries(const Task& task, std::uint32_t link) const {
-        return (simulation_.graph.links[link].port == Port::kCopy) != is_on_links(task.activity);
+        const auto port = simulation_.graph.links[link].port;
+        return port != Port::kHost && (port == Port::kCopy) != is_on_links(task.activity);
     }
 
     void sum_lanes() {
@@ -159,9 +162,11 @@ std::string port_name(Port port) {
         case Port::kNvlinkIn:
             return "NVLink in";
         case Port::kCopy:
+            return "copy engine";
+        case Port::kHost:
             break;
     }
-    return "copy engine";
+    return "host";
 }
 
 }  // namespace
@@ -187,9 +192,25 @@ std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Clus
     return port_name(graph.links[link].port) + " of " + describe_ranks(graph.ranks_of(link), cluster);
 }
 
+namespace {
+
+/// Runs a graph's network without the links that never limit; segments name links of the whole network.
+Result<FlowRun> run_graph(const TaskGraph& graph, const FlowOptions& options) {
+    const auto reduced = without_idle_links(graph.network);
+    auto run = run_flows(reduced.network, options);
+    if (run) {
+        for (auto& segment : run->segments) {
+            segment.limit = segment.limit == RateSegment::kOwnCap ? segment.limit : reduced.kept[segment.limit];
+        }
+    }
+    return run;
+}
+
+}  // namespace
+
 Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario, const SimulateOptions& options) {
     Simulation simulation{make_task_graph(plan, workload, scenario, options.graph), {}, 0.0, {}, {}, {}, {}, {}};
-    auto run = run_flows(simulation.graph.network, {true, true, options.is_cancelled});
+    auto run = run_graph(simulation.graph, {true, true, options.is_cancelled});
     if (!run) {
         return fail(std::move(run.error()));
     }
@@ -197,7 +218,7 @@ Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Sc
     Analysis{simulation}.run();
     auto links_alone = options.graph;
     links_alone.has_software = false;
-    const auto transfers = run_flows(make_task_graph(plan, workload, scenario, links_alone).network, {true, false, options.is_cancelled});
+    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone), {true, false, options.is_cancelled});
     if (!transfers) {
         return fail(Faults{transfers.error()});
     }

@@ -105,6 +105,10 @@ private:
             all.push_back(task);
         }
         for (auto& [rank_class, tasks] : next) {
+            // Many messages of a rank end in one task, so that what follows need not name them all.
+            if (tasks.size() > 2) {
+                tasks = {builder_.add_barrier({Activity::kTransfer, transfer_lane_, item, index, 0.0}, tasks)};
+            }
             last_[rank_class] = std::move(tasks);
         }
         all = add_replicas(index, stage, use, item, all);
