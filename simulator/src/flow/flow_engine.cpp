@@ -30,7 +30,7 @@ Result<FlowRun> FlowEngine::run() {
         ++run_.events;
         begin_due();
         if (!settle()) {
-            return fail(ErrorCode::kInfeasible, "cancelled", "cancelled");
+            return fail(ErrorCode::kInfeasible, kCancelledRule, "cancelled");
         }
         const auto end = clocks_.next();
         const auto start = schedule_.next_start();
