@@ -30,7 +30,7 @@ Result<FlowRun> FlowEngine::run() {
         ++run_.events;
         begin_due();
         if (!settle()) {
-            return fail(ErrorCode::kInfeasible, "cancelled", "cancelled");
+            return fail(ErrorCode::kInfeasible, kCancelledRule, "cancelled");
         }
         const auto end = clocks_.next();
         const auto start = schedule_.next_start();
@@ -135,14 +135,26 @@ bool FlowEngine::settle() {
     return true;
 }
 
-/// Flows of the link that a lower limit holds now go to that limit.
+/// Flows of the link that a lower limit holds now go to that limit. So do those that ran at a cap and cannot
+/// any more: caps have no flows to look through, and need not say that a flow changed sides.
 void FlowEngine::hand_over(std::uint32_t link) {
     leaving_.clear();
-    levels_.for_each_held(link, [&](std::uint32_t flow) {
+    levels_.for_each_side<true>(link, [&](std::uint32_t flow) {
         if (clocks_.owner(flow) == link) {
             leaving_.push_back(flow);
         }
     });
+    if (limits_.owners() != limits_.links()) {
+        const auto level = levels_.level(link);
+        levels_.for_each_side<false>(link, [&](std::uint32_t flow) {
+            const auto owner = clocks_.owner(flow);
+            if (owner >= limits_.links() && owner < limits_.owners() && levels_.level(owner) >= level) {
+                clocks_.advance(owner, levels_.level(owner), now_);
+                changed_owners_.push_back(owner);
+                leaving_.push_back(flow);
+            }
+        });
+    }
     for (const auto flow : leaving_) {
         const auto to = levels_.lowest_limit(flow);
         const auto left = clocks_.disown(flow);

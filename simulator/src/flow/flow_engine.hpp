@@ -13,6 +13,9 @@
 
 namespace refit::flow {
 
+/// The rule of the fault of a run that was cancelled.
+inline constexpr const char* kCancelledRule = "cancelled";
+
 /// Runs a network event by event. Pre: it has no faults.
 /// Cost: an event takes time in the number of links whose level changes and of their flows.
 class FlowEngine {

@@ -52,18 +52,18 @@ public:
             action(limits_.flow_of(slots_[states_[link].first + i].use));
         }
     }
-    /// Calls `action(flow)` for each flow of the link that a lower limit holds.
-    template <class Action>
-    void for_each_held(std::uint32_t link, Action&& action) const {
+    /// Calls `action(flow)` for each flow of the link that a lower limit holds, or for each other one.
+    template <bool kHeld, class Action>
+    void for_each_side(std::uint32_t link, Action&& action) const {
         const double level = level_[link];
         const auto* const slots = slots_.data() + states_[link].first;
         for (std::uint32_t i = 0; i < states_[link].count; ++i) {
-            if (level_[slots[i].cell] < level) {
+            if ((level_[slots[i].cell] < level) == kHeld) {
                 action(limits_.flow_of(slots[i].use));
             }
         }
     }
-    /// The lowest limit of the flow; of equals, the first of its links.
+    /// The lowest limit of the flow; of equals, the first of its links, and its cap last.
     [[nodiscard]] std::uint32_t lowest_limit(std::uint32_t flow) const noexcept;
 
 private:
