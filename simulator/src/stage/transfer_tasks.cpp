@@ -45,7 +45,11 @@ private:
         last_.assign(builder_.classes().count(), {});
         first_ = add_grouping(index, stage);
         done_ = posted;
-        last_posted_.insert(last_posted_.end(), posted.begin(), posted.end());
+        const auto opened = builder_.add_barrier({Activity::kTransfer, transfer_lane_, 0, index, 0.0}, posted);
+        if (!builder_.options().has_software) {
+            last_posted_.clear();  // hosts cost nothing: a stage waits for its stream alone
+        }
+        last_posted_.push_back(opened);
         std::uint32_t item = 0;
         for (const auto& [tensor, use] : operations_of(stage)) {
             add_post(index, item);
