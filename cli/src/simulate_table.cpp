@@ -84,12 +84,12 @@ std::string host_of(Activity activity) {
             return "hosts of all ranks";
         case Activity::kGrouping:
         case Activity::kCalls:
-            return "hosts of trainers";
+            return "host of trainers";
         case Activity::kLoading:
         case Activity::kPosting:
         case Activity::kUnpacking:
         case Activity::kFinalising:
-            return "hosts of generators";
+            return "host of generators";
         case Activity::kCopies:
             return "copy engine of trainers";
         case Activity::kWeightBroadcast:
@@ -100,9 +100,8 @@ std::string host_of(Activity activity) {
 }
 
 std::string port_of(const Simulation& simulation, std::uint32_t link, const Cluster& cluster) {
-    const auto& owner = simulation.graph.links[link];
-    const bool is_trainer = cluster.is_trainer(simulation.graph.classes.members(owner.rank_class).front());
-    return std::string{name_of(owner.port)} + " of " + (is_trainer ? "trainers" : "generators");
+    const bool is_trainer = cluster.is_trainer(simulation.graph.ranks_of(link).front());
+    return std::string{name_of(simulation.graph.links[link].port)} + " of " + (is_trainer ? "trainers" : "generators");
 }
 
 std::string path_text(const ShownSimulation& shown) {
@@ -190,7 +189,8 @@ double least_seconds(const Simulation& simulation, std::uint32_t task) {
     const auto& flow = network.flow(task);
     auto rate = flow.rate_cap;
     for (const auto& use : network.uses(task)) {
-        if (simulation.graph.links[use.link].port == Port::kCopy) {
+        const auto port = simulation.graph.links[use.link].port;
+        if (port == Port::kCopy || port == Port::kHost) {
             rate = std::min(rate, network.rate(use.link) / use.per_byte);
         }
     }
@@ -269,17 +269,31 @@ std::vector<PathPart> path_parts(const Simulation& simulation, const Cluster& cl
 }
 
 std::vector<PortUse> port_uses(const Simulation& simulation, const Cluster& cluster) {
-    std::vector<PortUse> uses;
+    // Sections of a refit follow each other and have links of their own, so what a rank's port does is their sum.
+    struct RankUse {
+        double bytes = 0.0;
+        double busy = 0.0;
+        double share = 0.0;
+    };
+    std::map<std::string, std::map<RankId, RankUse>> by_port;
     for (const auto& usage : simulation.links) {
-        const auto name = port_of(simulation, usage.link, cluster);
-        auto known = std::ranges::find(uses, name, &PortUse::name);
-        if (known == uses.end()) {
-            uses.push_back({name, "", 0.0, 0.0, 0.0});
-            known = uses.end() - 1;
+        for (const auto rank : simulation.graph.ranks_of(usage.link)) {
+            auto& use = by_port[port_of(simulation, usage.link, cluster)][rank];
+            use.bytes += usage.bytes;
+            use.busy += usage.busy_seconds;
+            use.share += usage.share;
         }
-        if (usage.share > known->share) {
-            *known = {name, describe_class(simulation.graph, simulation.graph.links[usage.link].rank_class, cluster), usage.bytes, usage.busy_seconds, usage.share};
+    }
+    std::vector<PortUse> uses;
+    for (const auto& [name, ranks] : by_port) {
+        const auto& most = std::ranges::max_element(ranks, {}, [](const auto& entry) { return entry.second.share; })->second;
+        std::vector<RankId> alike;
+        for (const auto& [rank, use] : ranks) {
+            if (use.share >= most.share * (1.0 - 1e-6)) {
+                alike.push_back(rank);
+            }
         }
+        uses.push_back({name, describe_ranks(alike, cluster), most.bytes, most.busy, most.share});
     }
     std::ranges::stable_sort(uses, std::greater{}, &PortUse::share);
     return uses;

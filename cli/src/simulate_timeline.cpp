@@ -129,14 +129,14 @@ std::vector<PortRow> port_rows(const Simulation& simulation, const Cluster& clus
     std::map<std::pair<Port, bool>, PortRow> rows;
     const auto& graph = simulation.graph;
     for (const auto& usage : simulation.links) {
-        const auto& owner = graph.links[usage.link];
-        const auto& members = graph.classes.members(owner.rank_class);
-        const bool is_trainer = cluster.is_trainer(members.front());
-        auto& entry = rows[{owner.port, is_trainer}];
-        entry.name = std::string{name_of(owner.port)} + (is_trainer ? ", trainers" : ", generators");
-        const auto count = static_cast<double>(members.size());
+        const auto port = graph.links[usage.link].port;
+        const auto& ranks = graph.ranks_of(usage.link);
+        const bool is_trainer = cluster.is_trainer(ranks.front());
+        auto& entry = rows[{port, is_trainer}];
+        entry.name = std::string{name_of(port)} + (is_trainer ? ", trainers" : ", generators");
+        const auto count = static_cast<double>(ranks.size());
         entry.links.push_back({usage.link, count});
-        entry.capacity += count * graph.network.rate(usage.link);
+        entry.capacity = graph.network.rate(usage.link) * (is_trainer ? cluster.train_gpus() : cluster.generate_gpus());
         entry.share += usage.bytes * count;
     }
     std::vector<PortRow> list;

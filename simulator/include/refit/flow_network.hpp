@@ -51,7 +51,13 @@ public:
     [[nodiscard]] std::uint32_t flows() const noexcept { return static_cast<std::uint32_t>(flows_.size()); }
     [[nodiscard]] double rate(std::uint32_t link) const noexcept { return rates_[link]; }
     [[nodiscard]] const Flow& flow(std::uint32_t flow) const noexcept { return flows_[flow]; }
-    [[nodiscard]] std::span<const LinkUse> uses(std::uint32_t flow) const noexcept;
+    [[nodiscard]] std::span<const LinkUse> uses(std::uint32_t flow) const noexcept {
+        return {uses_.data() + first_use_[flow], uses_.data() + first_use_[flow + 1]};
+    }
+    /// The number of the flow's first use among the uses of all flows.
+    [[nodiscard]] std::uint32_t first_use(std::uint32_t flow) const noexcept { return first_use_[flow]; }
+    [[nodiscard]] std::uint32_t all_uses() const noexcept { return first_use_.back(); }
+    [[nodiscard]] bool has_order() const noexcept { return !after_.empty(); }
     [[nodiscard]] std::span<const std::uint32_t> after(std::uint32_t flow) const noexcept;
     [[nodiscard]] std::span<const LinkChange> changes() const noexcept { return changes_; }
 
@@ -63,9 +69,9 @@ public:
 private:
     std::vector<double> rates_;
     std::vector<Flow> flows_;
-    std::vector<std::uint64_t> first_use_{0};
+    std::vector<std::uint32_t> first_use_{0};
     std::vector<LinkUse> uses_;
-    std::vector<std::uint64_t> first_after_{0};
+    std::vector<std::uint32_t> first_after_;  ///< Empty until a flow follows another.
     std::vector<std::uint32_t> after_;
     std::vector<LinkChange> changes_;
 };

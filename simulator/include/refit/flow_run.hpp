@@ -14,7 +14,7 @@ namespace refit {
 struct FlowOptions {
     bool has_quotient = true;     ///< Merge flows and links that symmetry makes alike; the times stay exact.
     bool has_segments = false;    ///< Keep the course of every flow's rate.
-    /// Asked now and then, at least every 100 ms; true ends the run with an error. May be empty.
+    /// Asked now and then, at least every 100 ms; true, which it then stays, ends the run with an error.
     std::function<bool()> is_cancelled = nullptr;
 };
 

@@ -70,11 +70,11 @@ struct SimulateOptions {
 /// Whether a task moves or copies bytes through a link that it uses: not where a host holds a NIC, or a relay drains.
 [[nodiscard]] bool carries_bytes(const TaskGraph& graph, std::uint32_t task, std::uint32_t link) noexcept;
 
-/// "NIC out", "NIC in", "NVLink out", "NVLink in", "copy engine".
+/// "NIC out", "NIC in", "NVLink out", "NVLink in", "copy engine", "host".
 [[nodiscard]] std::string_view name_of(Port port) noexcept;
-/// "NIC out of 256 trainers", "copy engine of trainers 0-15": who owns a link, for people.
+/// "NIC out of all trainers", "copy engine of trainers 0-15": who owns a link, for people.
 [[nodiscard]] std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster);
-/// "256 trainers", "trainers 0-15", "generator 3": the ranks of a class.
-[[nodiscard]] std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, const Cluster& cluster);
+/// "all trainers", "trainers 0-15", "16 generators from 3", "generator 3". Pre: ranks of one side, ascending, not none.
+[[nodiscard]] std::string describe_ranks(const std::vector<RankId>& ranks, const Cluster& cluster);
 
 }  // namespace refit

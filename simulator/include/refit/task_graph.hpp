@@ -59,20 +59,27 @@ struct Task {
     double bytes = 0.0;       ///< Moved or copied by one rank or ring; 0 for time on hosts.
 };
 
-/// A link of the network: a port of a class of ranks, of which each has one, or an uplink of a pod.
+/// A link of the network: a port of a class of ranks, of which each has one.
 struct LinkOwner {
     Port port = Port::kNicOut;
-    std::uint32_t rank_class = 0;
+    std::uint32_t section = 0;     ///< Index into TaskGraph::sections.
+    std::uint32_t rank_class = 0;  ///< Of the section.
 };
 
-/// A plan as tasks over links: what depends on what, and what shares what.
+/// A plan as tasks over links: what depends on what, and what shares what. Parts of a refit that follow each other are
+/// sections; each has its own classes of ranks, and links for them.
 /// Invariant: `network` has a flow for each task and a link for each owner.
 struct TaskGraph {
     FlowNetwork network;
     std::vector<Task> tasks;
     std::vector<Lane> lanes;
     std::vector<LinkOwner> links;
-    RankClasses classes;
+    std::vector<RankClasses> sections;
+
+    /// The ranks that a link stands for.
+    [[nodiscard]] const std::vector<RankId>& ranks_of(std::uint32_t link) const {
+        return sections[links[link].section].members(links[link].rank_class);
+    }
 };
 
 struct GraphOptions {

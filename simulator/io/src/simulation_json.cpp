@@ -67,8 +67,9 @@ Json links_json(const Simulation& simulation, const Cluster& cluster) {
     for (const auto& usage : simulation.links) {
         const auto& owner = simulation.graph.links[usage.link];
         list.push_back({{"port", name_of(owner.port)},
-                        {"ranks", describe_class(simulation.graph, owner.rank_class, cluster)},
-                        {"members", simulation.graph.classes.members(owner.rank_class).size()},
+                        {"section", owner.section},
+                        {"ranks", describe_ranks(simulation.graph.ranks_of(usage.link), cluster)},
+                        {"members", simulation.graph.ranks_of(usage.link).size()},
                         {"bytes_per_second", simulation.graph.network.rate(usage.link)},
                         {"bytes", usage.bytes},
                         {"busy_seconds", usage.busy_seconds},
@@ -111,7 +112,6 @@ Json to_json(const Simulation& simulation, const MethodReport& estimate, const C
     return {{"seconds", simulation.seconds()},
             {"transfer_seconds", simulation.transfer_seconds},
             {"tasks", simulation.graph.tasks.size()},
-            {"rank_classes", simulation.graph.classes.count()},
             {"critical_path", path_json(simulation, cluster)},
             {"activities", activities_json(simulation)},
             {"phases", phases_json(simulation, estimate)},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -147,7 +148,7 @@ private:
         auto text = item_name(bar.activities) + std::string{is_one ? " " : "s "} + std::to_string(bar.first_item);
         text += is_one ? "" : "-" + std::to_string(bar.last_item);
         if (bar.receiver != Bar::kNone) {
-            text += " to " + describe_class(graph_, graph_.classes.class_of(RankId{bar.receiver}), cluster_);
+            text += " to " + describe_ranks({RankId{bar.receiver}}, cluster_);
         }
         return text;
     }
@@ -257,9 +258,17 @@ private:
     void add_counters() {
         const LinkRates rates{simulation_};
         if (simulation_.links.size() <= options_.most_links) {
+            // The same ranks have other links in another section of the refit: one counter.
+            std::map<std::string, std::vector<LinkUse>> named;
+            std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> in_section;
             for (const auto& usage : simulation_.links) {
-                const LinkUse use{usage.link, 1.0};
-                add_counter(describe_link(graph_, usage.link, cluster_), rates.course({&use, 1}));
+                auto name = describe_link(graph_, usage.link, cluster_);
+                const auto count = ++in_section[{name, graph_.links[usage.link].section}];
+                name += count > 1 ? " (" + std::to_string(count) + ")" : "";
+                named[name].push_back({usage.link, 1.0});
+            }
+            for (const auto& [name, uses] : named) {
+                add_counter(name, rates.course(uses));
             }
             return;
         }
@@ -267,9 +276,8 @@ private:
             for (const bool is_trainer : {true, false}) {
                 std::vector<LinkUse> uses;
                 for (const auto& usage : simulation_.links) {
-                    const auto& owner = graph_.links[usage.link];
-                    const auto& members = graph_.classes.members(owner.rank_class);
-                    if (owner.port == port && cluster_.is_trainer(members.front()) == is_trainer) {
+                    const auto& members = graph_.ranks_of(usage.link);
+                    if (graph_.links[usage.link].port == port && cluster_.is_trainer(members.front()) == is_trainer) {
                         uses.push_back({usage.link, static_cast<double>(members.size())});
                     }
                 }

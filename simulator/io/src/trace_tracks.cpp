@@ -112,13 +112,13 @@ private:
         for (const auto& use : uses) {
             const auto& owner = simulation_.graph.links[use.link];
             const bool is_out = owner.port == Port::kNicOut || owner.port == Port::kNvlinkOut;
-            (is_out ? ends.first : ends.second) = simulation_.graph.classes.members(owner.rank_class).front().index();
+            (is_out ? ends.first : ends.second) = simulation_.graph.ranks_of(use.link).front().index();
         }
         return ends;
     }
 
     [[nodiscard]] std::string rank_name(std::uint32_t rank) const {
-        return describe_class(simulation_.graph, simulation_.graph.classes.class_of(RankId{rank}), cluster_);
+        return describe_ranks({RankId{rank}}, cluster_);
     }
 
     Place place_of(std::uint32_t task) {

@@ -66,8 +66,9 @@ public:
             }
         }
         TaskIds last;
-        for (const auto& [root, drained] : drained_) {
-            last.push_back(drained.back());
+        for (const auto& [root, sent] : sent_) {
+            const auto lane = builder_.lane("broadcast from trainer " + std::to_string(root.index()));
+            last.push_back(builder_.add_delay({Activity::kWeightBroadcast, lane, next_item_ - 1, stage_ + 1, 0.0}, lag(ranks_of_root_.at(root)), TaskIds{sent.back()}));
         }
         if (loaded_ != kNone) {
             last.push_back(loaded_);
@@ -77,6 +78,13 @@ public:
 
 private:
     static constexpr std::uint32_t kNone = 0xffffffff;
+
+    /// By how much the last of these ranks of a ring has a pack later than the root is done with it. Ranks behind it lag
+    /// as far behind with the next pack too, so between packs only those count for which others wait.
+    /// Source: NCCL's ring is a pipeline over chunks; T = (ranks - 2) x hop + bytes / rate.
+    [[nodiscard]] double lag(std::size_t ranks) const {
+        return ranks > 2 ? static_cast<double>(ranks - 2) * builder_.constants().ring_hop_cost.value : 0.0;
+    }
 
     static std::size_t packs_of(const Chain& chain) {
         std::size_t packs = 0;
@@ -115,7 +123,10 @@ private:
         for (std::uint32_t i = 0; i < broadcast_.collectives.size(); ++i) {
             const auto& groups = builder_.plan().groups[broadcast_.collectives[i].groups];
             rings_of_root_[groups.front().front()] = builder_.ring_flows(broadcast_.collectives[i]);
-            ranks_of_root_[groups.front().front()] = static_cast<double>(groups.front().size());
+            const auto& group = groups.front();
+            ranks_of_root_[group.front()] = group.size();
+            trainers_of_root_[group.front()] = static_cast<std::size_t>(
+                std::ranges::count_if(group, [&](RankId rank) { return builder_.cluster().is_trainer(rank); }));
         }
     }
 
@@ -195,13 +206,13 @@ private:
 
     void add_pack(Chain& chain, const SentPacks& sender, const Pack& pack) {
         auto& sent = sent_[sender.root];
-        auto& drained = drained_[sender.root];
+        auto& freed = freed_[sender.root];
         const auto item = next_item_++;
         auto ready = ready_[chain.number].empty() ? after_ : ready_[chain.number];
         // The host waits for the buffer that it is about to fill.
         const auto buffers = builder_.scenario().engine.options.buffers;
-        if (drained.size() >= buffers) {
-            ready.push_back(drained[drained.size() - buffers]);
+        if (freed.size() >= buffers) {
+            ready.push_back(freed[freed.size() - buffers]);
         }
         bool crosses = false;
         for (const auto role : kGatherRoles) {
@@ -213,7 +224,7 @@ private:
         }
         ready = add_copies(chain, static_cast<double>(pack.bytes), crosses, item, ready);
         ready_[chain.number] = ready;
-        add_broadcast(sender, pack, item, ready, sent, drained);
+        add_broadcast(sender, pack, item, ready, sent, freed);
     }
 
     TaskIds add_gather(const Chain& chain, const Part& part, std::uint32_t item, const TaskIds& after) {
@@ -223,6 +234,9 @@ private:
             std::vector<LinkUse> holds;
             for (const auto& ring : part.gather->rings) {
                 add_holds(holds, ring, 1.0);
+            }
+            if (!holds.empty()) {
+                holds.push_back({builder_.link(Port::kHost, builder_.owner(holds.front().link).rank_class), 1.0});
             }
             ready = {builder_.add_delay({Activity::kCalls, chain.lane, item, stage_, 0.0}, seconds, ready, holds)};
         }
@@ -241,7 +255,7 @@ private:
     void add_holds(std::vector<LinkUse>& holds, const RingFlow& ring, double scale) const {
         const auto sharing = builder_.constants().nic_sharing.value;
         for (const auto& use : ring.uses) {
-            const auto port = static_cast<Port>(use.link % kPorts);
+            const auto port = builder_.owner(use.link).port;
             const bool is_new = std::ranges::none_of(holds, [&](const LinkUse& known) { return known.link == use.link; });
             if (sharing > 0.0 && is_new && (port == Port::kNicOut || port == Port::kNicIn)) {
                 holds.push_back({use.link, builder_.rate(use.link) * sharing / scale});
@@ -277,13 +291,13 @@ private:
         }
         double most = 1.0;
         for (const auto& use : uses) {
-            most = std::max(most, use.link % kPorts == static_cast<std::uint32_t>(Port::kCopy) ? 0.0 : use.per_byte);
+            most = std::max(most, builder_.owner(use.link).port == Port::kCopy ? 0.0 : use.per_byte);
         }
         flow.weight = 1.0 / most;
         return {builder_.add({Activity::kCopies, chain.lane, item, stage_, bytes}, flow, uses, after)};
     }
 
-    void add_broadcast(const SentPacks& sender, const Pack& pack, std::uint32_t item, TaskIds ready, TaskIds& sent, TaskIds& drained) {
+    void add_broadcast(const SentPacks& sender, const Pack& pack, std::uint32_t item, TaskIds ready, TaskIds& sent, TaskIds& freed) {
         const auto lane = builder_.lane("broadcast from trainer " + std::to_string(sender.root.index()));
         const auto rings = rings_of_root_.at(sender.root);
         if (!sent.empty()) {
@@ -297,17 +311,17 @@ private:
             posted = {loaded_};
         }
         const auto buffers = builder_.scenario().engine.options.buffers;
-        if (drained.size() >= buffers) {
-            posted.push_back(drained[drained.size() - buffers]);
+        if (sent.size() >= buffers) {
+            posted.push_back(sent[sent.size() - buffers]);
         }
         if (!rings.empty()) {
             Flow flow;
             flow.bytes = static_cast<double>(pack.bytes);
             flow.weight = rings.front().weight;
             sent.push_back(builder_.add({Activity::kWeightBroadcast, lane, item, stage_ + 1, flow.bytes}, flow, rings.front().uses, ready));
-            // The last rank of the ring has a pack later than the root is done with it.
-            const auto hops = ranks_of_root_.at(sender.root) - 2.0;
-            drained.push_back(builder_.add_delay({Activity::kWeightBroadcast, lane, item, stage_ + 1, 0.0}, std::max(0.0, hops) * builder_.constants().ring_hop_cost.value, TaskIds{sent.back()}));
+            freed.push_back(builder_.add_delay({Activity::kWeightBroadcast, lane, item, stage_ + 1, 0.0},
+                                               lag(trainers_of_root_.at(sender.root)),
+                                               TaskIds{sent.back()}));
         }
         add_loading(pack, item, posted);
     }
@@ -332,10 +346,11 @@ private:
     std::vector<std::uint32_t> classes_;
     std::vector<Chain> chains_;
     std::map<RankId, std::vector<RingFlow>> rings_of_root_;
-    std::map<RankId, double> ranks_of_root_;
+    std::map<RankId, std::size_t> ranks_of_root_;     ///< Of its broadcast group.
+    std::map<RankId, std::size_t> trainers_of_root_;  ///< Of these, trainers, which come first.
     std::map<std::uint32_t, TaskIds> ready_;  ///< By chain: what its next pack follows.
     std::map<RankId, TaskIds> sent_;          ///< By root: its broadcasts so far.
-    std::map<RankId, TaskIds> drained_;       ///< The same, until the last receiver has each.
+    std::map<RankId, TaskIds> freed_;         ///< The same, until the last trainer can fill the buffer again.
     std::uint32_t loaded_ = kNone;            ///< The last pack's loading.
     std::uint32_t next_item_ = 0;
 };

@@ -34,21 +34,21 @@ bool is_on_links(Activity activity) noexcept {
 }
 
 GraphBuilder::GraphBuilder(const Plan& plan, const Workload& workload, const Scenario& scenario, const GraphOptions& options)
-    : plan_{plan},
-      workload_{workload},
-      scenario_{scenario},
-      options_{options},
-      setting_{make_setting(scenario, workload)},
-      graph_{{}, {}, {}, {}, RankClasses::make(plan, scenario.cluster, Fabric{scenario.cluster, port_rates(scenario.cluster, 1.0, 1.0)})} {
+    : plan_{plan}, workload_{workload}, scenario_{scenario}, options_{options}, setting_{make_setting(scenario, workload)} {}
+
+void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
     const Fabric fabric{cluster(), port_rates(cluster(), constants().nic_efficiency.value, constants().nvlink_efficiency.value)};
+    first_link_ = graph_.network.links();
+    const auto section = static_cast<std::uint32_t>(graph_.sections.size());
+    graph_.sections.push_back(RankClasses::make(plan_, stages, cluster(), fabric, workload_.trainers_per_stage()));
     for (std::uint32_t index = 0; index < classes().count(); ++index) {
         const auto rank = classes().members(index).front();
         const auto& ports = fabric.ports(rank.index());
         for (const auto rate : {ports.nic_out, ports.nic_in, ports.nvlink_out, ports.nvlink_in,
-                                cluster().system_of(rank).hbm_copy.value.bytes_per_second()}) {
+                                cluster().system_of(rank).hbm_copy.value.bytes_per_second(), 1.0}) {
             const auto port = static_cast<Port>(graph_.links.size() % kPorts);
             graph_.network.add_link(rate);
-            graph_.links.push_back({port, index});
+            graph_.links.push_back({port, section, index});
         }
     }
 }
@@ -69,17 +69,23 @@ std::uint32_t GraphBuilder::add(const Task& task, const Flow& flow, std::span<co
 }
 
 std::uint32_t GraphBuilder::add_delay(const Task& task, double seconds, std::span<const std::uint32_t> after,
-                                      std::span<const LinkUse> holds) {
+                                      std::span<const LinkUse> uses) {
     Flow flow;
     flow.bytes = options_.has_software ? seconds : 0.0;
-    flow.rate_cap = 1.0;
-    if (flow.bytes == 0.0) {
-        holds = {};
+    if (flow.bytes == 0.0 || uses.empty()) {
+        flow.rate_cap = 1.0;
+        return add(task, flow, {}, after);
     }
-    for (const auto& use : holds) {
+    for (const auto& use : uses) {
         flow.weight = std::min(flow.weight, 1.0 / use.per_byte);
     }
-    return add(task, flow, holds, after);
+    return add(task, flow, uses, after);
+}
+
+std::uint32_t GraphBuilder::add_barrier(const Task& task, std::span<const std::uint32_t> after) {
+    Flow flow;
+    flow.rate_cap = 1.0;
+    return add(task, flow, {}, after);
 }
 
 std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) const {
@@ -121,41 +127,78 @@ std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) con
     return flows;
 }
 
+namespace {
+
+/// Stages of a plan that run together, by the kind of the first.
+struct Section {
+    StageKind kind = StageKind::kGather;
+    std::vector<std::uint32_t> stages;
+};
+
+/// Transfers of all stages first, then relays, then each gather with its broadcast: one after another on both sides.
+/// Source: NeMo RL nccl_reshard_weight_synchronizer.py: what is gathered follows the bulk.
+std::vector<Section> sections_of(const Plan& plan) {
+    std::vector<Section> sections;
+    Section transfers{StageKind::kTransfer, {}};
+    for (std::uint32_t i = 0; i < plan.stages.size(); ++i) {
+        switch (plan.stages[i].kind) {
+            case StageKind::kTransfer:
+                transfers.stages.push_back(i);
+                break;
+            case StageKind::kRelay:
+                sections.push_back({StageKind::kRelay, {i}});
+                break;
+            case StageKind::kGather:
+                sections.push_back({StageKind::kGather, {i, i + 1}});
+                break;
+            case StageKind::kBroadcast:
+                break;
+        }
+    }
+    if (!transfers.stages.empty()) {
+        sections.insert(sections.begin(), std::move(transfers));
+    }
+    return sections;
+}
+
+TaskIds add_section(GraphBuilder& builder, const Section& section, const TaskIds& after) {
+    builder.begin_section(section.stages);
+    switch (section.kind) {
+        case StageKind::kTransfer:
+            return add_transfer_tasks(builder, section.stages, after);
+        case StageKind::kRelay:
+            return add_relay_tasks(builder, section.stages.front(), after);
+        default:
+            return add_gather_broadcast_tasks(builder, section.stages.front(), after);
+    }
+}
+
+void add_finalising(GraphBuilder& builder, const TaskIds& after) {
+    const auto& constants = builder.constants();
+    const auto& setting = builder.setting();
+    const auto finalize = builder.options().reading.finalize;
+    double seconds = 0.0;
+    if (finalize == FinalizeReading::kPerExpert && setting.is_blackwell) {
+        seconds = constants.finalize_per_expert.value * setting.local_expert_layers;
+    } else if (finalize == FinalizeReading::kPerLocalByte) {
+        seconds = constants.finalize_per_local_byte.value * setting.local_bytes;
+    }
+    if (seconds > 0.0) {
+        (void)builder.add_delay({Activity::kFinalising, builder.lane("generators, loading"), 0, 0, 0.0}, seconds, after);
+    }
+}
+
+}  // namespace
+
 TaskGraph make_task_graph(const Plan& plan, const Workload& workload, const Scenario& scenario, const GraphOptions& options) {
     GraphBuilder builder{plan, workload, scenario, options};
     const auto& constants = scenario.engine.constants;
-    const auto control = builder.lane("control");
-    TaskIds last{builder.add_delay({Activity::kControl, control, 0, 0, 0.0},
-                                   constants.fixed_cost.value + constants.fixed_cost_per_gpu.value * builder.setting().gpus,
-                                   {})};
-    std::vector<std::uint32_t> bulk;
-    for (std::uint32_t i = 0; i < plan.stages.size(); ++i) {
-        if (plan.stages[i].kind == StageKind::kTransfer) {
-            bulk.push_back(i);
-        }
+    const auto control = constants.fixed_cost.value + constants.fixed_cost_per_gpu.value * builder.setting().gpus;
+    TaskIds last{builder.add_delay({Activity::kControl, builder.lane("control"), 0, 0, 0.0}, control, {})};
+    for (const auto& section : sections_of(plan)) {
+        last = add_section(builder, section, last);
     }
-    if (!bulk.empty()) {
-        last = add_transfer_tasks(builder, bulk, last);
-    }
-    for (std::uint32_t i = 0; i < plan.stages.size(); ++i) {
-        if (plan.stages[i].kind == StageKind::kRelay) {
-            last = add_relay_tasks(builder, i, last);
-        }
-    }
-    for (std::uint32_t i = 0; i + 1 < plan.stages.size(); ++i) {
-        if (plan.stages[i].kind == StageKind::kGather) {
-            last = add_gather_broadcast_tasks(builder, i, last);
-        }
-    }
-    const auto& setting = builder.setting();
-    const auto finalize = options.reading.finalize == FinalizeReading::kPerExpert && setting.is_blackwell
-                              ? constants.finalize_per_expert.value * setting.local_expert_layers
-                          : options.reading.finalize == FinalizeReading::kPerLocalByte
-                              ? constants.finalize_per_local_byte.value * setting.local_bytes
-                              : 0.0;
-    if (finalize > 0.0) {
-        (void)builder.add_delay({Activity::kFinalising, builder.lane("generators, loading"), 0, 0, 0.0}, finalize, last);
-    }
+    add_finalising(builder, last);
     return builder.finish();
 }
 

@@ -34,19 +34,27 @@ public:
     [[nodiscard]] const Cluster& cluster() const noexcept { return scenario_.cluster; }
     [[nodiscard]] const EngineConstants& constants() const noexcept { return scenario_.engine.constants; }
     [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
-    [[nodiscard]] const RankClasses& classes() const noexcept { return graph_.classes; }
+    /// Of the section under way.
+    [[nodiscard]] const RankClasses& classes() const noexcept { return graph_.sections.back(); }
     [[nodiscard]] const Setting& setting() const noexcept { return setting_; }
+
+    /// From here on tasks use links of their own: those of the classes that these stages of the plan make.
+    void begin_section(std::span<const std::uint32_t> stages);
 
     [[nodiscard]] std::uint32_t lane(std::string name);
     [[nodiscard]] std::uint32_t link(Port port, std::uint32_t rank_class) const noexcept {
-        return rank_class * static_cast<std::uint32_t>(kPorts) + static_cast<std::uint32_t>(port);
+        return first_link_ + rank_class * static_cast<std::uint32_t>(kPorts) + static_cast<std::uint32_t>(port);
     }
+    [[nodiscard]] const LinkOwner& owner(std::uint32_t link) const noexcept { return graph_.links[link]; }
     [[nodiscard]] double rate(std::uint32_t link) const noexcept { return graph_.network.rate(link); }
 
     std::uint32_t add(const Task& task, const Flow& flow, std::span<const LinkUse> uses, std::span<const std::uint32_t> after);
-    /// Time on a host; none without software. `holds` are links that others share with it meanwhile.
+    /// Time on a host; none without software. `uses`: a host's link, for each second, and links that others share with it
+    /// meanwhile; none: nothing slows it.
     std::uint32_t add_delay(const Task& task, double seconds, std::span<const std::uint32_t> after,
-                            std::span<const LinkUse> holds = {});
+                            std::span<const LinkUse> uses = {});
+    /// Takes no time; ends with the last of `after`.
+    std::uint32_t add_barrier(const Task& task, std::span<const std::uint32_t> after);
     /// Rings of a collective by what the classes tell apart.
     [[nodiscard]] std::vector<RingFlow> ring_flows(const Collective& collective) const;
 
@@ -58,6 +66,7 @@ private:
     const Scenario& scenario_;
     const GraphOptions& options_;
     Setting setting_;
+    std::uint32_t first_link_ = 0;  ///< Of the section.
     TaskGraph graph_;
 };
 

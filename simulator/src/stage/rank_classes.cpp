@@ -38,8 +38,13 @@ std::vector<std::uint64_t> box_bytes(const TransferBlock& block) {
 
 class Refinement {
 public:
-    Refinement(const Plan& plan, const Cluster& cluster, const Fabric& fabric) : plan_{plan}, cluster_{cluster} {
+    Refinement(const Plan& plan, std::span<const std::uint32_t> stages, const Cluster& cluster, const Fabric& fabric,
+               std::uint32_t trainers_per_stage)
+        : plan_{plan}, stages_{stages}, cluster_{cluster} {
         colours_.resize(cluster.gpus());
+        const bool has_roots = std::ranges::any_of(stages, [&](std::uint32_t stage) {
+            return plan.stages[stage].kind == StageKind::kBroadcast && plan.stages[stage].collectives.size() > 1;
+        });
         for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
             const auto& ports = fabric.ports(rank);
             colours_[rank] = mixed_all(cluster.is_trainer(RankId{rank}) ? 1 : 2,
@@ -47,10 +52,11 @@ public:
                                        std::bit_cast<Colour>(ports.nic_in),
                                        std::bit_cast<Colour>(ports.nvlink_out),
                                        std::bit_cast<Colour>(ports.nvlink_in),
-                                       fabric.pod_of(fabric.domain_of(rank)));
+                                       fabric.pod_of(fabric.domain_of(rank)),
+                                       has_roots ? rank / trainers_per_stage : 0);
         }
-        for (const auto& stage : plan.stages) {
-            for (const auto& collective : stage.collectives) {
+        for (const auto stage : stages) {
+            for (const auto& collective : plan.stages[stage].collectives) {
                 collectives_.push_back({&collective, hashed_shares(ring_shares(plan, collective, cluster))});
             }
         }
@@ -92,8 +98,8 @@ private:
         for (const auto& entry : collectives_) {
             add_rings(entry, ++number);
         }
-        for (const auto& stage : plan_.stages) {
-            for (const auto& use : stage.transfers) {
+        for (const auto stage : stages_) {
+            for (const auto& use : plan_.stages[stage].transfers) {
                 add_transfers(use, ++number);
             }
         }
@@ -142,6 +148,7 @@ private:
     }
 
     const Plan& plan_;
+    std::span<const std::uint32_t> stages_;
     const Cluster& cluster_;
     std::vector<Colour> colours_;
     std::vector<Colour> next_;
@@ -172,7 +179,7 @@ RingShares ring_shares(const Plan& plan, const Collective& collective, const Clu
             const auto& ports = traffic.ports()[rank.index()];
             const auto whole = static_cast<double>(kMessage) * part;
             shares.of_rank[rank.index()] = {static_cast<double>(ports.nic_out) / whole, static_cast<double>(ports.nic_in) / whole,
-                                            static_cast<double>(ports.nvlink_out) / whole, static_cast<double>(ports.nvlink_in) / whole, 0.0};
+                                            static_cast<double>(ports.nvlink_out) / whole, static_cast<double>(ports.nvlink_in) / whole, 0.0, 0.0};
         }
     }
     return shares;
@@ -185,14 +192,15 @@ RankClasses::RankClasses(std::vector<std::uint32_t> class_of) : class_of_{std::m
     }
 }
 
-RankClasses RankClasses::make(const Plan& plan, const Cluster& cluster, const Fabric& fabric) {
-    const bool has_relays = std::ranges::any_of(plan.stages, [](const PlanStage& stage) { return stage.relays.size() > 0; });
+RankClasses RankClasses::make(const Plan& plan, std::span<const std::uint32_t> stages, const Cluster& cluster, const Fabric& fabric,
+                              std::uint32_t trainers_per_stage) {
+    const bool has_relays = std::ranges::any_of(stages, [&](std::uint32_t stage) { return plan.stages[stage].relays.size() > 0; });
     if (has_relays) {
         std::vector<std::uint32_t> single(cluster.gpus());
         std::iota(single.begin(), single.end(), 0U);
         return RankClasses{std::move(single)};
     }
-    return RankClasses{Refinement{plan, cluster, fabric}.run()};
+    return RankClasses{Refinement{plan, stages, cluster, fabric, trainers_per_stage}.run()};
 }
 
 }  // namespace refit

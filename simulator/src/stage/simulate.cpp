@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "refit/link_reduction.hpp"
+
 namespace refit {
 namespace {
 
@@ -149,7 +151,8 @@ private:
 
 bool carries_bytes(const TaskGraph& graph, std::uint32_t task, std::uint32_t link) noexcept {
     const auto& entry = graph.tasks[task];
-    return entry.bytes > 0.0 && (graph.links[link].port == Port::kCopy) != is_on_links(entry.activity);
+    const auto port = graph.links[link].port;
+    return entry.bytes > 0.0 && port != Port::kHost && (port == Port::kCopy) != is_on_links(entry.activity);
 }
 
 std::string_view name_of(Port port) noexcept {
@@ -163,13 +166,14 @@ std::string_view name_of(Port port) noexcept {
         case Port::kNvlinkIn:
             return "NVLink in";
         case Port::kCopy:
+            return "copy engine";
+        case Port::kHost:
             break;
     }
-    return "copy engine";
+    return "host";
 }
 
-std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, const Cluster& cluster) {
-    const auto& members = graph.classes.members(rank_class);
+std::string describe_ranks(const std::vector<RankId>& members, const Cluster& cluster) {
     const bool is_trainer = cluster.is_trainer(members.front());
     const std::string side = is_trainer ? "trainer" : "generator";
     const auto shift = is_trainer ? 0 : cluster.train_gpus();
@@ -187,13 +191,28 @@ std::string describe_class(const TaskGraph& graph, std::uint32_t rank_class, con
 }
 
 std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster) {
-    const auto& owner = graph.links[link];
-    return std::string{name_of(owner.port)} + " of " + describe_class(graph, owner.rank_class, cluster);
+    return std::string{name_of(graph.links[link].port)} + " of " + describe_ranks(graph.ranks_of(link), cluster);
 }
+
+namespace {
+
+/// Runs a graph's network without the links that never limit; segments name links of the whole network.
+Result<FlowRun> run_graph(const TaskGraph& graph, const FlowOptions& options) {
+    const auto reduced = without_idle_links(graph.network);
+    auto run = run_flows(reduced.network, options);
+    if (run) {
+        for (auto& segment : run->segments) {
+            segment.limit = segment.limit == RateSegment::kOwnCap ? segment.limit : reduced.kept[segment.limit];
+        }
+    }
+    return run;
+}
+
+}  // namespace
 
 Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario, const SimulateOptions& options) {
     Simulation simulation{make_task_graph(plan, workload, scenario, options.graph), {}, 0.0, {}, {}, {}, {}, {}};
-    auto run = run_flows(simulation.graph.network, {true, true, options.is_cancelled});
+    auto run = run_graph(simulation.graph, {true, true, options.is_cancelled});
     if (!run) {
         return fail(std::move(run.error()));
     }
@@ -201,7 +220,7 @@ Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Sc
     Analysis{simulation, options.has_segments}.run();
     auto links_alone = options.graph;
     links_alone.has_software = false;
-    const auto transfers = run_flows(make_task_graph(plan, workload, scenario, links_alone).network, {true, false, options.is_cancelled});
+    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone), {true, false, options.is_cancelled});
     if (!transfers) {
         return fail(Faults{transfers.error()});
     }

@@ -45,7 +45,11 @@ private:
         last_.assign(builder_.classes().count(), {});
         first_ = add_grouping(index, stage);
         done_ = posted;
-        last_posted_.insert(last_posted_.end(), posted.begin(), posted.end());
+        const auto opened = builder_.add_barrier({Activity::kTransfer, transfer_lane_, 0, index, 0.0}, posted);
+        if (!builder_.options().has_software) {
+            last_posted_.clear();  // hosts cost nothing: a stage waits for its stream alone
+        }
+        last_posted_.push_back(opened);
         std::uint32_t item = 0;
         for (const auto& [tensor, use] : operations_of(stage)) {
             add_post(index, item);
@@ -105,6 +109,10 @@ private:
             all.push_back(task);
         }
         for (auto& [rank_class, tasks] : next) {
+            // Many messages of a rank end in one task, so that what follows need not name them all.
+            if (tasks.size() > 2) {
+                tasks = {builder_.add_barrier({Activity::kTransfer, transfer_lane_, item, index, 0.0}, tasks)};
+            }
             last_[rank_class] = std::move(tasks);
         }
         all = add_replicas(index, stage, use, item, all);
@@ -141,7 +149,7 @@ private:
                 }
                 const auto task = builder_.add({Activity::kReplicas, replica_lane_, item, index, flow.bytes}, flow, ring.uses, after);
                 for (const auto& member : ring.uses) {
-                    last_[member.link / kPorts] = {task};
+                    last_[builder_.owner(member.link).rank_class] = {task};
                 }
                 all.push_back(task);
             }
