@@ -105,6 +105,21 @@ int write_trace_file(const ShownSimulation& shown, const Options& options) {
     return kOk;
 }
 
+/// The number of streams that the closed form would try, tried by simulation.
+std::optional<StreamTrial> try_streams(const Job& job, const Report& report, double seconds) {
+    for (const auto& trial : report.trials) {
+        if (trial.change.field == "engine.options.NRL_REFIT_NUM_STREAMS") {
+            auto changed = job.scenario;
+            changed.engine.options.streams = static_cast<std::uint32_t>(std::stoul(trial.change.value));
+            const auto run = simulate(job.plan, job.workload, changed);
+            if (run && run->seconds() < 0.99 * seconds) {
+                return StreamTrial{changed.engine.options.streams, run->seconds()};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
 int answer(const Job& job, const Options& options, const io::Library& library) {
     const auto published = library.published();
     if (!published) {
@@ -112,6 +127,7 @@ int answer(const Job& job, const Options& options, const io::Library& library) {
     }
     std::optional<Report> report;
     std::optional<Simulation> simulation;
+    std::optional<StreamTrial> streams;
     {
         Progress progress{options.shows_progress};
         SimulateOptions how;
@@ -131,11 +147,14 @@ int answer(const Job& job, const Options& options, const io::Library& library) {
         request.published = *published;
         request.progress = [&](std::string_view what, double done) { progress.tell(what, 0.8 + 0.2 * done); };
         report = compare(job.scenario, request);
+        if (options.format == Format::kTable) {
+            streams = try_streams(job, *report, simulation->seconds());
+        }
     }
     if (job.is_from_file) {
         estimate_plan(report->methods.front(), job);
     }
-    const ShownSimulation shown{job.scenario, *report, report->methods.front(), *simulation, job.target};
+    const ShownSimulation shown{job.scenario, *report, report->methods.front(), *simulation, job.target, streams};
     if (!options.trace.empty()) {
         if (const auto status = write_trace_file(shown, options); status != kOk) {
             return status;

@@ -21,7 +21,7 @@ constexpr std::size_t kWidth = 100;
 constexpr std::size_t kLabel = 22;
 constexpr std::size_t kMostLinks = 6;
 constexpr std::size_t kMostWaits = 4;
-constexpr std::size_t kWaitGroups = 8;
+constexpr std::size_t kWaitGroups = 7;
 /// Below it the closed form and the simulation count as agreeing.
 constexpr double kAgree = 0.10;
 
@@ -73,7 +73,7 @@ std::string answer(const ShownSimulation& shown) {
         text += labelled("published", published_text(*estimate.published, seconds));
     }
     text += labelled("links alone", seconds_number(shown.simulation.transfer_seconds) + " s  without any host, copy or fixed cost (closed form " +
-                                        seconds_number(estimate.transfer) + ")");
+                                        seconds_number(estimate.transfer) + " s)");
     return text + labelled("bound", seconds_number(shown.report.line_rate_bound.time) + " s  at line rate; no plan is faster") + "\n";
 }
 
@@ -102,6 +102,17 @@ std::string host_of(Activity activity) {
 std::string port_of(const Simulation& simulation, std::uint32_t link, const Cluster& cluster) {
     const bool is_trainer = cluster.is_trainer(simulation.graph.ranks_of(link).front());
     return std::string{name_of(simulation.graph.links[link].port)} + " of " + (is_trainer ? "trainers" : "generators");
+}
+
+/// Hosts and copies that keep a NIC from others are slowed where others use it.
+std::string limit_of(const Simulation& simulation, const PathStep& step, const Cluster& cluster) {
+    const auto activity = simulation.graph.tasks[step.task].activity;
+    if (step.limit == RateSegment::kOwnCap) {
+        return host_of(activity);
+    }
+    const auto port = simulation.graph.links[step.limit].port;
+    const bool is_own = is_on_links(activity) || port == Port::kHost || port == Port::kCopy;
+    return is_own ? port_of(simulation, step.limit, cluster) : host_of(activity) + ", beside traffic of " + std::string{name_of(port)};
 }
 
 std::string path_text(const ShownSimulation& shown) {
@@ -180,7 +191,7 @@ std::string waits_text(const ShownSimulation& shown) {
             text += left("  " + groups[i].name, 30) + left("busy " + seconds_number(groups[i].busy) + " s", 13) + wrap(wait_text(groups[i]), kWidth, 45) + "\n";
         }
     }
-    return text.empty() ? text : "Who waits for what, between its first and last work\n" + text + "\n";
+    return text.empty() ? text : "Who waits for what, from the start to its last work\n" + text + "\n";
 }
 
 /// The least that a task takes however fast the links between ranks are.
@@ -209,7 +220,16 @@ std::string change_text(const ShownSimulation& shown) {
     const auto total = simulation.seconds();
     const auto software = total - simulation.transfer_seconds;
     return labelled("Change", "links without limit would leave at least " + seconds_number(stays) + " of the " + seconds_number(total) +
-                                  " s (hosts and copies on the path); software without cost would save " + seconds_number(std::max(0.0, software)) + " s");
+                                  " s (hosts and copies on the path); no host, copy and fixed cost would save " + seconds_number(std::max(0.0, software)) + " s");
+}
+
+std::string trial_text(const ShownSimulation& shown) {
+    if (!shown.streams) {
+        return {};
+    }
+    const auto now = shown.scenario.engine.options.streams;
+    return labelled("Try", "NRL_REFIT_NUM_STREAMS=" + std::to_string(shown.streams->streams) + " (now " + std::to_string(now) + "): " +
+                               seconds_number(shown.simulation.seconds()) + " -> " + seconds_number(shown.streams->seconds) + " s, simulated");
 }
 
 /// In words which activity makes the difference between the closed form and the simulation.
@@ -236,8 +256,8 @@ std::string next_text(const ShownSimulation& shown) {
         return {};
     }
     const auto line = [](const std::string& start, const std::string& command, const std::string& what) {
-        const auto whole = program_name() + " " + command;
-        return start + left(whole, std::max<std::size_t>(62, whole.size() + 2)) + what + "\n";
+        const auto whole = start + left(program_name() + " " + command, 62);
+        return whole + (whole.size() + 2 + what.size() <= kWidth ? "  " + what : "") + "\n";
     };
     const auto method = shown.estimate.method == Method::kHybrid ? "" : " --method " + std::string{name_of(shown.estimate.method)};
     return line("Next:  ", "simulate " + shown.target + method + " --trace out.json", "every task; ui.perfetto.dev") +
@@ -250,7 +270,7 @@ std::vector<PathPart> path_parts(const Simulation& simulation, const Cluster& cl
     std::array<std::map<std::string, double>, kActivities> limits;
     for (const auto& step : simulation.path) {
         const auto activity = simulation.graph.tasks[step.task].activity;
-        const auto limit = step.limit == RateSegment::kOwnCap ? host_of(activity) : port_of(simulation, step.limit, cluster);
+        const auto limit = limit_of(simulation, step, cluster);
         limits[static_cast<std::size_t>(activity)][limit] += step.to - step.from;
     }
     std::vector<PathPart> parts;
@@ -315,7 +335,7 @@ std::vector<PhasePair> phase_pairs(const Simulation& simulation, const MethodRep
 
 std::string simulate_table(const ShownSimulation& shown) {
     return header(shown) + answer(shown) + path_text(shown) + timeline_text(shown.simulation, shown.scenario.cluster) + "\n" +
-           links_text(shown) + waits_text(shown) + change_text(shown) + difference_text(shown) + "\n" + next_text(shown);
+           links_text(shown) + waits_text(shown) + change_text(shown) + trial_text(shown) + difference_text(shown) + "\n" + next_text(shown);
 }
 
 }  // namespace refit::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,12 @@
 
 namespace refit::cli {
 
+/// The same plan, simulated with more streams.
+struct StreamTrial {
+    std::uint32_t streams = 1;
+    double seconds = 0.0;
+};
+
 /// A simulated refit beside its closed form, to be shown.
 struct ShownSimulation {
     const Scenario& scenario;
@@ -17,6 +24,7 @@ struct ShownSimulation {
     const MethodReport& estimate;
     const Simulation& simulation;
     std::string target;  ///< What the user named.
+    std::optional<StreamTrial> streams{};  ///< Where the closed form finds that more streams help, and it is so.
 };
 
 /// Seconds of the critical path that one activity takes, and what sets its rate.

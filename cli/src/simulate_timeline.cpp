@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kLabel = 27;
 constexpr std::size_t kColumns = 70;
-constexpr std::size_t kMostRows = 8;
+constexpr std::size_t kMostRows = 11;
+constexpr std::size_t kFewRows = 6;
 
 /// Lanes of one kind that differ by a number in their name: "stage 3, transfers".
 struct LaneKind {
@@ -202,8 +203,8 @@ std::string timeline_text(const Simulation& simulation, const Cluster& cluster) 
         }
         text += row(group.name, busy_shares(own, end));
     }
-    if (groups.size() + 2 <= kMostRows) {
-        text += port_text(simulation, cluster, std::min<std::size_t>(3, kMostRows - groups.size()));
+    if (groups.size() < kFewRows) {
+        text += port_text(simulation, cluster, std::min<std::size_t>(3, kFewRows + 1 - groups.size()));
     }
     return text + axis(end);
 }

@@ -78,7 +78,7 @@ public:
           cluster_{cluster},
           sink_{sink},
           options_{options},
-          tracks_{Tracks::make(simulation, cluster, options.most_slices)} {}
+          tracks_{Tracks::make(simulation, cluster, options.most_slices, options.most_hops)} {}
 
     TraceSize run() {
         size_.merged = tracks_.merged;
@@ -147,8 +147,18 @@ private:
         const bool is_one = bar.first_item == bar.last_item;
         auto text = item_name(bar.activities) + std::string{is_one ? " " : "s "} + std::to_string(bar.first_item);
         text += is_one ? "" : "-" + std::to_string(bar.last_item);
-        if (bar.receiver != Bar::kNone) {
-            text += " to " + describe_ranks({RankId{bar.receiver}}, cluster_);
+        if (bar.receiver == Bar::kNone) {
+            return text;
+        }
+        text = bar.messages == 1 ? text : std::to_string(bar.messages) + " messages";
+        switch (tracks_.hops) {
+            case HopFold::kNone:
+            case HopFold::kByRank:
+                return text + " to " + describe_ranks({RankId{bar.receiver}}, cluster_);
+            case HopFold::kByDomain:
+                return text + " to domain " + std::to_string(bar.receiver);
+            case HopFold::kBySender:
+                break;
         }
         return text;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +19,7 @@ struct Place {
     std::uint32_t stage = 0;
     bool is_alone = false;  ///< Belongs to no item.
     std::uint32_t receiver = Bar::kNone;
+    std::uint32_t unit = 0;  ///< The item, unless items are drawn as one.
     std::uint32_t item = 0;
     std::int64_t from = 0;
     std::uint32_t task = 0;
@@ -59,7 +61,8 @@ public:
         }
     }
 
-    Tracks run(std::size_t most_bars) {
+    Tracks run(std::size_t most_bars, std::size_t most_hops) {
+        fold_hops(most_hops);
         std::uint32_t shift = 0;
         for (; shift < 32; ++shift) {
             sort_by(shift);
@@ -138,14 +141,43 @@ private:
         }
         place.stage = entry.stage;
         place.is_alone = is_alone(entry.activity);
+        place.unit = entry.item;
         place.item = entry.item;
         place.from = nanoseconds(simulation_.run.start[task]);
         place.task = task;
         return place;
     }
 
+    /// Takes the hops of a rank together, to the same rank, else to the same domain, else all, until few enough remain.
+    void fold_hops(std::size_t most) {
+        for (const auto fold : {HopFold::kNone, HopFold::kByRank, HopFold::kByDomain, HopFold::kBySender}) {
+            std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> bars;
+            for (const auto& place : places_) {
+                if (place.receiver != Bar::kNone && bars.size() <= most) {
+                    bars.emplace(place.lane, receiver_of(place, fold), fold == HopFold::kNone ? place.item : 0);
+                }
+            }
+            result_.hops = fold;
+            if (bars.size() <= most) {
+                break;
+            }
+        }
+        for (auto& place : places_) {
+            if (place.receiver != Bar::kNone) {
+                place.receiver = receiver_of(place, result_.hops);
+                place.unit = result_.hops == HopFold::kNone ? place.item : 0;
+            }
+        }
+    }
+
+    [[nodiscard]] std::uint32_t receiver_of(const Place& place, HopFold fold) const {
+        return fold == HopFold::kBySender   ? 0
+               : fold == HopFold::kByDomain ? cluster_.domain_of(RankId{place.receiver}).index()
+                                            : place.receiver;
+    }
+
     static auto key_of(const Place& place, std::uint32_t shift) {
-        return std::tuple{place.lane, place.stage, place.is_alone, place.receiver, place.item >> shift};
+        return std::tuple{place.lane, place.stage, place.is_alone, place.receiver, place.unit >> shift};
     }
 
     void sort_by(std::uint32_t shift) {
@@ -242,6 +274,9 @@ private:
             }
             tasks.emplace_back(places_[i].task, inner.size() - 1);
         }
+        if (inner.front().receiver != Bar::kNone) {
+            inner.front().messages = messages_in(first, end);
+        }
         std::vector<Bar> bars;
         if (inner.size() > 1) {
             auto outer = inner.front();
@@ -259,6 +294,14 @@ private:
         bars.insert(bars.end(), inner.begin(), inner.end());
         drawn_.push_back(std::move(bars));
         tasks_of_.push_back(std::move(tasks));
+    }
+
+    [[nodiscard]] std::uint32_t messages_in(std::size_t first, std::size_t end) const {
+        std::set<std::uint32_t> messages;
+        for (auto i = first; i < end; ++i) {
+            messages.insert(places_[i].item);
+        }
+        return static_cast<std::uint32_t>(messages.size());
     }
 
     static std::uint32_t bit(Activity activity) { return 1U << static_cast<std::uint32_t>(activity); }
@@ -313,7 +356,7 @@ private:
             const auto before = static_cast<std::uint32_t>(result_.bars.size());
             for (auto& bar : kept_[item]) {
                 bar.track = track;
-                result_.merged = std::max(result_.merged, bar.level == Bar::Level::kStage ? 1 : bar.last_item - bar.first_item + 1);
+                result_.merged = std::max(result_.merged, bar.receiver != Bar::kNone ? bar.messages : bar.last_item - bar.first_item + 1);
                 result_.bars.push_back(bar);
             }
             for (const auto& [task, index] : kept_tasks_[item]) {
@@ -343,8 +386,8 @@ private:
 
 std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 
-Tracks Tracks::make(const Simulation& simulation, const Cluster& cluster, std::size_t most_bars) {
-    return Drawing{simulation, cluster}.run(most_bars);
+Tracks Tracks::make(const Simulation& simulation, const Cluster& cluster, std::size_t most_bars, std::size_t most_hops) {
+    return Drawing{simulation, cluster}.run(most_bars, most_hops);
 }
 
 }  // namespace refit::io

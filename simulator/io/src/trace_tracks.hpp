@@ -23,13 +23,17 @@ struct Bar {
     std::uint32_t stage = 0;       ///< Of the plan.
     std::uint32_t first_item = 0;
     std::uint32_t last_item = 0;
-    std::uint32_t receiver = kNone;  ///< For a hop of a message: the rank that it goes to.
+    std::uint32_t receiver = kNone;  ///< For hops of messages: where they go, by HopFold.
+    std::uint32_t messages = 1;      ///< For hops of messages: how many.
     std::uint32_t limit = RateSegment::kOwnCap;  ///< Of its longest task.
     std::uint32_t tasks = 0;
     double bytes = 0.0;
     bool is_critical = false;  ///< On the critical path.
     bool is_drain = false;     ///< Waits for the last receiver of a ring.
 };
+
+/// What hops of messages are drawn as one: they run all at once, so each bar takes a track.
+enum class HopFold : std::uint8_t { kNone, kByRank, kByDomain, kBySender };
 
 struct Track {
     std::uint32_t process = 0;
@@ -44,8 +48,10 @@ struct Tracks {
     std::vector<Bar> bars;                 ///< By track, then by time, an outer before its inner ones.
     std::vector<std::uint32_t> bar_of_task;  ///< The innermost; Bar::kNone for a task shorter than a nanosecond.
     std::uint32_t merged = 1;              ///< Items in a bar, at most.
+    HopFold hops = HopFold::kNone;
 
-    [[nodiscard]] static Tracks make(const Simulation& simulation, const Cluster& cluster, std::size_t most_bars);
+    [[nodiscard]] static Tracks make(const Simulation& simulation, const Cluster& cluster, std::size_t most_bars,
+                                     std::size_t most_hops);
 };
 
 [[nodiscard]] std::int64_t nanoseconds(double seconds);

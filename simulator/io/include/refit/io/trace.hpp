@@ -11,6 +11,7 @@ namespace refit::io {
 
 struct TraceOptions {
     std::size_t most_slices = 200'000;  ///< Above it packs, tensors or messages are drawn several as one.
+    std::size_t most_hops = 2'000;      ///< Above it a rank's messages to the same rank, domain, or all are drawn as one.
     std::size_t most_links = 64;        ///< Above it the links of a side and kind of port share one counter, their sum.
     std::size_t most_points = 20'000;   ///< Of a counter; above it means over equal parts of the time.
 };
