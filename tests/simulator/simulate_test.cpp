@@ -169,6 +169,74 @@ TEST(Simulate, ChunkedAndCoupledRelaysEndTogether) {
     EXPECT_NEAR(a / b, 1.0, 0.03);
 }
 
+/// One message of 47e9 B from trainer 0 to generator 0 and on to generator 8, in the other domain, in four chunks.
+/// Each hop alone takes 1 s at 47 GB/s.
+double seconds_of_a_relay(const GraphOptions& options) {
+    const auto scenario = shipped_scenario("reshard-two-domains");
+    const auto workload = Workload::make(scenario);
+    Plan plan;
+    plan.method = Method::kOptimal;
+    auto& stage = plan.stages.emplace_back();
+    stage.kind = StageKind::kRelay;
+    stage.relays.messages.push_back({0, 0, 47'000'000'000U});
+    stage.relays.message = {0, 0};
+    stage.relays.source = {0, 4};
+    stage.relays.destination = {4, 12};
+    stage.relays.follows = {RelayTable::kNone, 0};
+    stage.relays.chunks = 4;
+    return simulate(plan, workload, scenario, {options, {}}).value().transfer_seconds;
+}
+
+TEST(Simulate, ARelayPassesChunksOnWhileItReceives) {
+    GraphOptions options;
+    EXPECT_NEAR(seconds_of_a_relay(options), 1.25, 1e-9);  // the second hop ends a chunk after the first
+    options.most_chunked_hops = 0;
+    EXPECT_NEAR(seconds_of_a_relay(options), 1.25, 1e-9);
+}
+
+TEST(Simulate, ARelayWithRoomForOneChunkTakesTurns) {
+    GraphOptions options;
+    // Receive, pass on, receive …: eight times a quarter of a second.
+    options.staged_chunks = 1;
+    EXPECT_NEAR(seconds_of_a_relay(options), 2.0, 1e-9);
+    // With room for two it receives one while it passes on the other.
+    options.staged_chunks = 2;
+    EXPECT_NEAR(seconds_of_a_relay(options), 1.25, 1e-9);
+}
+
+/// The scenario on machines whose every rate is `factor` times as high.
+Scenario with_rates(Scenario scenario, double factor) {
+    const auto scaled = [&](System system) {
+        system.nic.value = system.nic.value * factor;
+        system.nvlink.value = system.nvlink.value * factor;
+        system.hbm_copy.value = system.hbm_copy.value * factor;
+        return system;
+    };
+    const auto& cluster = scenario.cluster;
+    scenario.cluster = Cluster{scaled(cluster.train_system()), scaled(cluster.generate_system()), cluster.train_gpus(), cluster.generate_gpus(), cluster.placement()};
+    return scenario;
+}
+
+TEST(Simulate, MoreBandwidthOnEveryLinkIsNotSlower) {
+    for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kOptimal}) {
+        for (const auto& name : {"nemotron-ultra-gb200", "qwen3-235b-h100"}) {
+            SCOPED_TRACE(std::string{name} + " " + std::string{name_of(method)});
+            const auto scenario = shipped_scenario(name);
+            const auto workload = Workload::make(scenario);
+            const auto plan = make_plan(method, scenario, workload).value();
+            auto before = simulate(plan, workload, scenario).value();
+            const auto links_alone = before.transfer_seconds;
+            for (const auto factor : {1.05, 4.0}) {
+                auto after = simulate(plan, workload, with_rates(scenario, factor)).value();
+                EXPECT_LE(after.seconds(), before.seconds() * (1.0 + 1e-9)) << factor;
+                // The links alone scale exactly.
+                EXPECT_NEAR(after.transfer_seconds * factor, links_alone, 1e-6);
+                before = std::move(after);
+            }
+        }
+    }
+}
+
 TEST(Simulate, NoLinkCarriesMoreThanItCan) {
     for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kOptimal}) {
         const auto job = simulated(method, "deepseek-v3-gb200");

@@ -169,6 +169,39 @@ TEST(TaskGraph, APairOfRanksKeepsToItsRate) {
     }
 }
 
+/// Bytes that tasks of an activity put on a port, summed over the classes.
+double port_bytes(const Built& job, Activity activity, Port port) {
+    double sum = 0.0;
+    for (std::uint32_t task = 0; task < job.graph.network.flows(); ++task) {
+        for (const auto& use : job.graph.network.uses(task)) {
+            const bool is_it = job.graph.tasks[task].activity == activity && job.graph.links[use.link].port == port;
+            sum += is_it ? job.graph.network.flow(task).bytes * use.per_byte : 0.0;
+        }
+    }
+    return sum;
+}
+
+// Tensor groups of eight in one domain: a ring sends 7/8 of the result from each rank, a multicast its own 1/8 alone.
+TEST(TaskGraph, SwitchesMulticastGathersInsideADomain) {
+    GraphOptions options;
+    options.has_nvls = true;
+    const auto ring = built(Method::kGatherBroadcast, "nemotron-ultra-gb200");
+    const auto multicast = built(Method::kGatherBroadcast, "nemotron-ultra-gb200", {}, options);
+    const auto out = [](const Built& job) { return port_bytes(job, Activity::kTensorAllGather, Port::kNvlinkOut); };
+    const auto in = [](const Built& job) { return port_bytes(job, Activity::kTensorAllGather, Port::kNvlinkIn); };
+    EXPECT_NEAR(out(multicast), out(ring) / 7.0, 1e-6 * out(ring));
+    EXPECT_DOUBLE_EQ(in(multicast), in(ring));
+}
+
+// Receivers keep gate and up fused: two of the three expert projections of each layer are copied into place, 58 layers,
+// 256 x 2048 x 7168 elements of 2 B over 32 ranks; and those of 3 dense layers, 18,432 x 7168.
+TEST(TaskGraph, ReceiversCopyHalvesOfFusedParametersIntoPlace) {
+    const auto job = built(Method::kHybrid, "deepseek-v3-h100");
+    const auto experts = 2.0 * 58.0 * 256.0 * 2048.0 * 7168.0 * 2.0 / 32.0;
+    const auto dense = 2.0 * 3.0 * 18432.0 * 7168.0 * 2.0 / 32.0;
+    EXPECT_NEAR(seconds_of(job, Activity::kUnpacking), experts + dense, 1.0);
+}
+
 TEST(TaskGraph, EveryActivityHasANameAndAPhase) {
     std::set<std::string_view> names;
     for (std::size_t i = 0; i < kActivities; ++i) {

@@ -87,6 +87,10 @@ struct GraphOptions {
     Reading reading;
     /// Most of one point-to-point pair across domains: NCCL's channels a peer times their rate. Unit: bytes per second.
     double pair_rate = std::numeric_limits<double>::infinity();
+    /// All-gathers inside a domain are multicast by its switches (NVLink SHARP), where NCCL can.
+    bool has_nvls = false;
+    /// Chunks of a message that a relay can hold; it takes no more until it has passed some on. 0: no limit.
+    std::uint32_t staged_chunks = 0;
     /// Tables with more hops run each message's hops at one rate, instead of chunk by chunk.
     std::uint32_t most_chunked_hops = 50'000;
 };

@@ -88,6 +88,17 @@ std::uint32_t GraphBuilder::add_barrier(const Task& task, std::span<const std::u
     return add(task, flow, {}, after);
 }
 
+void GraphBuilder::by_multicast(RingFlow& flow, std::size_t ranks) const {
+    // Source: NCCL 2.28.9 takes NVLS for gathers of 5 to 32 ranks of a domain.
+    constexpr std::size_t kLeast = 5;
+    constexpr std::size_t kMost = 32;
+    for (auto& use : flow.uses) {
+        if (ranks >= kLeast && ranks <= kMost && owner(use.link).port == Port::kNvlinkOut) {
+            use.per_byte /= static_cast<double>(ranks - 1);
+        }
+    }
+}
+
 std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) const {
     const auto shares = ring_shares(plan_, collective, cluster());
     const auto& groups = plan_.groups[collective.groups];
@@ -120,6 +131,9 @@ std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) con
                 }
             }
             nic = std::max({nic, ports[0], ports[1]});
+        }
+        if (options_.has_nvls && !flow.crosses_domains && !is_broadcast(collective.role)) {
+            by_multicast(flow, groups[g].size());
         }
         // Its channels compete as equals of others': as many as it has NICs, up to what NCCL opens.
         flow.weight = nic > 0.0 ? std::min(1.0 / nic, constants().ring_nics.value) : 1.0;

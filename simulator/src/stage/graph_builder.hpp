@@ -48,6 +48,8 @@ public:
     [[nodiscard]] const LinkOwner& owner(std::uint32_t link) const noexcept { return graph_.links[link]; }
     [[nodiscard]] double rate(std::uint32_t link) const noexcept { return graph_.network.rate(link); }
 
+    /// Number of the next task.
+    [[nodiscard]] std::uint32_t tasks() const noexcept { return static_cast<std::uint32_t>(graph_.tasks.size()); }
     std::uint32_t add(const Task& task, const Flow& flow, std::span<const LinkUse> uses, std::span<const std::uint32_t> after);
     /// Time on a host; none without software. `uses`: a host's link, for each second, and links that others share with it
     /// meanwhile; none: nothing slows it.
@@ -61,6 +63,9 @@ public:
     [[nodiscard]] TaskGraph finish() { return std::move(graph_); }
 
 private:
+    /// Each rank sends its part once and the switch copies it: of a ring's bytes out, one part of those of all others.
+    void by_multicast(RingFlow& flow, std::size_t ranks) const;
+
     const Plan& plan_;
     const Workload& workload_;
     const Scenario& scenario_;

@@ -15,7 +15,7 @@ public:
     TaskIds run(const TaskIds& after) {
         const auto ready = add_grouping(after);
         const bool is_chunked = stage_.relays.depth() > 1 && stage_.relays.size() <= builder_.options().most_chunked_hops;
-        auto last = is_chunked ? add_chunked(ready) : add_coupled(ready);
+        auto last = builder_.options().staged_chunks > 0 ? add_staged(ready) : is_chunked ? add_chunked(ready) : add_coupled(ready);
         return last.empty() ? ready : last;
     }
 
@@ -73,6 +73,40 @@ private:
                 ready.push_back(last[follows]);
             }
             last.push_back(add_hop(hop, chunk, ready));
+        }
+        return last;
+    }
+
+    /// Every chunk a flow. A hop sends a chunk when the one before has gone, its source has it, and every hop that passes the
+    /// message on has sent the chunk that lies where this one is to go.
+    TaskIds add_staged(const TaskIds& after) {
+        const auto& relays = stage_.relays;
+        const auto chunks = std::max(1U, relays.chunks);
+        const auto room = builder_.options().staged_chunks;
+        std::vector<TaskIds> onward(relays.size());
+        for (std::uint32_t hop = 0; hop < relays.size(); ++hop) {
+            if (relays.follows[hop] != RelayTable::kNone) {
+                onward[relays.follows[hop]].push_back(hop);
+            }
+        }
+        const auto first = builder_.tasks();
+        TaskIds last;
+        for (std::uint32_t hop = 0; hop < relays.size(); ++hop) {
+            const auto bytes = static_cast<double>(relays.messages[relays.message[hop]].bytes) / chunks;
+            for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+                const auto task_of = [&](std::uint32_t other, std::uint32_t part) { return first + other * chunks + part; };
+                const bool is_relayed = relays.follows[hop] != RelayTable::kNone;
+                auto ready = is_relayed ? TaskIds{task_of(relays.follows[hop], chunk)} : after;
+                if (chunk > 0) {
+                    ready.push_back(task_of(hop, chunk - 1));
+                }
+                for (const auto next : onward[hop]) {
+                    if (chunk >= room) {
+                        ready.push_back(task_of(next, chunk - room));
+                    }
+                }
+                last.push_back(add_hop(hop, bytes, ready));
+            }
         }
         return last;
     }

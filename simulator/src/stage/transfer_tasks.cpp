@@ -116,7 +116,55 @@ private:
             last_[rank_class] = std::move(tasks);
         }
         all = add_replicas(index, stage, use, item, all);
+        all = add_unpacking(index, use, flows, item, all);
         done_ = all.empty() ? done_ : all;
+    }
+
+    /// Halves of what the receivers store fused come into a buffer, and are copied into place on the same stream.
+    /// Source: NeMo RL vllm_backend.py.
+    TaskIds add_unpacking(std::uint32_t index, const TransferUse& use, const std::vector<TransferFlow>& flows, std::uint32_t item,
+                          const TaskIds& after) {
+        const auto parameter = builder_.plan().blocks[use.block].parameter;
+        const bool is_fused = builder_.workload().classes()[parameter].parameter.task != ExportTask::kOwn;
+        if (!builder_.options().has_software || !is_fused || flows.empty()) {
+            return after;
+        }
+        std::vector<LinkUse> uses;
+        double most = 0.0;
+        const auto& regions = regions_of(parameter);
+        for (std::uint32_t rank_class = 0; rank_class < regions.size(); ++rank_class) {
+            most = std::max(most, regions[rank_class]);
+        }
+        for (std::uint32_t rank_class = 0; rank_class < regions.size(); ++rank_class) {
+            if (regions[rank_class] > 0.0) {
+                uses.push_back({builder_.link(Port::kCopy, rank_class), regions[rank_class] / most});
+            }
+        }
+        Flow flow;
+        flow.bytes = most;
+        const auto task = builder_.add({Activity::kUnpacking, replica_lane_, item, index, most}, flow, uses, after);
+        for (const auto& copied : uses) {
+            last_[builder_.owner(copied.link).rank_class] = {task};
+        }
+        return {task};
+    }
+
+    /// By class of ranks: bytes of a tensor that each of its ranks holds after the refit.
+    const std::vector<double>& regions_of(std::uint32_t parameter) {
+        const auto [found, is_new] = regions_.try_emplace(parameter);
+        if (is_new) {
+            const auto& entry = builder_.workload().classes()[parameter];
+            found->second.resize(builder_.classes().count(), 0.0);
+            for (const auto& destination : entry.destinations) {
+                for (const auto& shard : destination.shards()) {
+                    for (const auto member : shard.members) {
+                        auto& region = found->second[builder_.classes().class_of(builder_.cluster().generator(member))];
+                        region = std::max(region, static_cast<double>(shard.elements() * entry.element_bytes()));
+                    }
+                }
+            }
+        }
+        return found->second;
     }
 
     std::uint32_t add_flow(std::uint32_t index, const TransferFlow& message, std::uint32_t item, const TaskIds& ready) {
@@ -203,6 +251,7 @@ private:
     std::vector<TaskIds> last_;  ///< By class of ranks: its tasks of the last tensor, in this stage.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<TransferFlow>> flows_;
     std::map<const Collective*, std::vector<RingFlow>> rings_;
+    std::map<std::uint32_t, std::vector<double>> regions_;
 };
 
 }  // namespace
