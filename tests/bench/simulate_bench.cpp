@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole refits, event by event, within this process: the plan is there, the graph and both runs (with hosts, and links
-// alone) are counted.
+// Whole refits, event by event, within this process: the plan is there, the graph and both runs (with hosts,
+// and links alone) are counted.
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -42,7 +42,12 @@ struct SimulateCase {
 const std::vector<SimulateCase>& cases() {
     static const std::vector<SimulateCase> all{
         {"deepseek_v3_both", "deepseek-v3-h100", "", "", {Method::kGatherBroadcast, Method::kHybrid}, 0.2},
-        {"kimi_k3_4096_gpus_both", "kimi-k3-gb200", "2048", "2048", {Method::kGatherBroadcast, Method::kHybrid}, 2.0},
+        {"kimi_k3_4096_gpus_both",
+         "kimi-k3-gb200",
+         "2048",
+         "2048",
+         {Method::kGatherBroadcast, Method::kHybrid},
+         2.0},
         {"kimi_k3_4096_gpus_direct", "kimi-k3-gb200", "2048", "2048", {Method::kDirect}, 2.0},
         {"kimi_k3_4096_gpus_optimal", "kimi-k3-gb200", "2048", "2048", {Method::kOptimal}, 2.0},
         {"slider_1152_ranks_reshard", "deepseek-v3-gb200", "512", "640", {Method::kHybrid}, 0.05},
@@ -66,7 +71,8 @@ void add(const SimulateCase& entry, const io::Library& library) {
     const auto target = entry.target_seconds;
     benchmark::RegisterBenchmark(
         ("simulate/" + entry.name).c_str(),
-        [scenario = std::move(scenario), workload = std::move(workload), plans = std::move(plans), target](benchmark::State& state) {
+        [scenario = std::move(scenario), workload = std::move(workload), plans = std::move(plans), target](
+            benchmark::State& state) {
             std::size_t tasks = 0;
             for (auto _ : state) {
                 tasks = 0;
