@@ -39,21 +39,19 @@ struct LaneUsage {
     double busy_seconds = 0.0;
     double first_start = 0.0;
     double last_end = 0.0;
-    std::array<double, kActivities>
-        waited{};  ///< By the activity of the task that it waited for longest. Unit: s.
+    std::array<double, kActivities> waited{};  ///< By the activity of the task that it waited for longest. Unit: s.
 };
 
 /// The course of a refit.
 struct Simulation {
     TaskGraph graph;
-    FlowRun run;                    ///< By task.
-    double transfer_seconds = 0.0;  ///< The links alone: no host, copy or fixed cost.
-    std::vector<PathStep> path;  ///< The critical path, in order; its steps tile the time from 0 to the end.
-    std::vector<LinkUsage> links;  ///< Those that carried anything.
+    FlowRun run;                     ///< By task.
+    double transfer_seconds = 0.0;   ///< The links alone: no host, copy or fixed cost.
+    std::vector<PathStep> path;      ///< The critical path, in order; its steps tile the time from 0 to the end.
+    std::vector<LinkUsage> links;    ///< Those that carried anything.
     std::vector<LaneUsage> lanes;
-    std::array<double, kActivities>
-        critical{};  ///< Seconds of the critical path by activity; they sum to the total.
-    std::array<double, kActivities> busy{};  ///< Seconds in which the activity ran anywhere.
+    std::array<double, kActivities> critical{};  ///< Seconds of the critical path by activity; they sum to the total.
+    std::array<double, kActivities> busy{};      ///< Seconds in which the activity ran anywhere.
 
     [[nodiscard]] double seconds() const noexcept { return run.makespan; }
 };
@@ -64,15 +62,12 @@ struct SimulateOptions {
 };
 
 /// Runs a plan event by event. Errors: as run_flows.
-[[nodiscard]] Result<Simulation> simulate(const Plan& plan,
-                                          const Workload& workload,
-                                          const Scenario& scenario,
+[[nodiscard]] Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario,
                                           const SimulateOptions& options = {});
 
 /// "NIC out of all trainers", "copy engine of trainers 0-15": who owns a link, for people.
 [[nodiscard]] std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster);
-/// "all trainers", "trainers 0-15", "16 generators from 3", "generator 3". Pre: ranks of one side, ascending,
-/// not none.
+/// "all trainers", "trainers 0-15", "16 generators from 3", "generator 3". Pre: ranks of one side, ascending, not none.
 [[nodiscard]] std::string describe_ranks(const std::vector<RankId>& ranks, const Cluster& cluster);
 
 }  // namespace refit

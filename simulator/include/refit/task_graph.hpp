@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -95,6 +96,8 @@ struct GraphOptions {
     std::uint32_t staged_chunks = 0;
     /// Tables with more hops run each message's hops at one rate, instead of chunk by chunk.
     std::uint32_t most_chunked_hops = 50'000;
+    /// Asked between packs, tensors and messages; true ends the building early, with a graph that is of no use.
+    std::function<bool()> is_cancelled;
 };
 
 /// Builds the graph of a plan.

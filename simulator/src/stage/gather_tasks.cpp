@@ -61,7 +61,7 @@ public:
         for (const auto& chain : chains_) {
             most = std::max(most, packs_of(chain));
         }
-        for (std::size_t pack = 0; pack < most; ++pack) {
+        for (std::size_t pack = 0; pack < most && !builder_.is_cancelled(); ++pack) {
             for (auto& chain : chains_) {
                 const auto sender = pack % chain.senders.size();
                 const auto own = pack / chain.senders.size();

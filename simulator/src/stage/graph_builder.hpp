@@ -37,6 +37,7 @@ public:
     [[nodiscard]] const Cluster& cluster() const noexcept { return scenario_.cluster; }
     [[nodiscard]] const EngineConstants& constants() const noexcept { return scenario_.engine.constants; }
     [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
+    [[nodiscard]] bool is_cancelled() const { return options_.is_cancelled && options_.is_cancelled(); }
     /// Of the section under way.
     [[nodiscard]] const RankClasses& classes() const noexcept { return graph_.sections.back(); }
     [[nodiscard]] const Setting& setting() const noexcept { return setting_; }

@@ -28,10 +28,7 @@ double covered(std::vector<Interval>& intervals) {
 class Analysis {
 public:
     explicit Analysis(Simulation& simulation)
-        : simulation_{simulation},
-          network_{simulation.graph.network},
-          run_{simulation.run},
-          first_segment_(network_.flows() + 1, 0) {
+        : simulation_{simulation}, network_{simulation.graph.network}, run_{simulation.run}, first_segment_(network_.flows() + 1, 0) {
         for (const auto& segment : run_.segments) {
             ++first_segment_[segment.flow + 1];
         }
@@ -62,8 +59,7 @@ private:
         for (auto i = first_segment_[task]; i < first_segment_[task + 1]; ++i) {
             seconds[run_.segments[i].limit] += run_.segments[i].to.value() - run_.segments[i].from.value();
         }
-        const auto most =
-            std::ranges::max_element(seconds, {}, [](const auto& entry) { return entry.second; });
+        const auto most = std::ranges::max_element(seconds, {}, [](const auto& entry) { return entry.second; });
         return most == seconds.end() ? RateSegment::kOwnCap : most->first;
     }
 
@@ -115,10 +111,7 @@ private:
         }
         for (std::uint32_t link = 0; link < network_.links(); ++link) {
             if (bytes[link] > 0.0) {
-                simulation_.links.push_back({link,
-                                             bytes[link],
-                                             covered(intervals[link]),
-                                             bytes[link] / network_.rate(link) / run_.makespan});
+                simulation_.links.push_back({link, bytes[link], covered(intervals[link]), bytes[link] / network_.rate(link) / run_.makespan});
             }
         }
     }
@@ -143,8 +136,7 @@ private:
             for (const auto& [interval, task] : tasks[lane]) {
                 if (interval.first > reached) {
                     const auto before = latest_before(task);
-                    usage.waited[before == RateSegment::kOwnCap ? activity_of(task) : activity_of(before)] +=
-                        interval.first - reached;
+                    usage.waited[before == RateSegment::kOwnCap ? activity_of(task) : activity_of(before)] += interval.first - reached;
                 }
                 usage.busy_seconds += std::max(0.0, interval.second - std::max(interval.first, reached));
                 reached = std::max(reached, interval.second);
@@ -208,8 +200,7 @@ Result<FlowRun> run_graph(const TaskGraph& graph, const FlowOptions& options) {
     auto run = run_flows(reduced.network, options);
     if (run) {
         for (auto& segment : run->segments) {
-            segment.limit =
-                segment.limit == RateSegment::kOwnCap ? segment.limit : reduced.kept[segment.limit];
+            segment.limit = segment.limit == RateSegment::kOwnCap ? segment.limit : reduced.kept[segment.limit];
         }
     }
     return run;
@@ -217,22 +208,18 @@ Result<FlowRun> run_graph(const TaskGraph& graph, const FlowOptions& options) {
 
 }  // namespace
 
-Result<Simulation> simulate(const Plan& plan,
-                            const Workload& workload,
-                            const Scenario& scenario,
-                            const SimulateOptions& options) {
-    Simulation simulation{
-        make_task_graph(plan, workload, scenario, options.graph), {}, 0.0, {}, {}, {}, {}, {}};
+Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario, const SimulateOptions& options) {
+    auto links_alone = options.graph;
+    links_alone.is_cancelled = options.is_cancelled;
+    Simulation simulation{make_task_graph(plan, workload, scenario, links_alone), {}, 0.0, {}, {}, {}, {}, {}};
     auto run = run_graph(simulation.graph, {true, true, options.is_cancelled});
     if (!run) {
         return fail(std::move(run.error()));
     }
     simulation.run = std::move(*run);
     Analysis{simulation}.run();
-    auto links_alone = options.graph;
     links_alone.has_software = false;
-    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone),
-                                     {true, false, options.is_cancelled});
+    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone), {true, false, options.is_cancelled});
     if (!transfers) {
         return fail(Faults{transfers.error()});
     }

@@ -54,6 +54,9 @@ private:
         last_posted_.push_back(opened);
         std::uint32_t item = 0;
         for (const auto& [tensor, use] : operations_of(stage)) {
+            if (builder_.is_cancelled()) {
+                break;
+            }
             add_post(index, item);
             add_tensor(index, stage, use, item++);
         }
