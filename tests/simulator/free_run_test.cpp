@@ -15,7 +15,8 @@ std::uint32_t link_of(std::uint32_t rank, bool is_network, bool is_out) {
     return rank * 4 + (is_network ? 0 : 2) + (is_out ? 0 : 1);
 }
 
-/// Every hop as `chunks` flows in a row; a relay sends a chunk on when it has it. `is_paced`: rates go by bytes.
+/// Every hop as `chunks` flows in a row; a relay sends a chunk on when it has it. `is_paced`: rates go by
+/// bytes.
 FlowNetwork network_of(const RelayTable& relays, const Fabric& fabric, std::uint32_t chunks, bool is_paced) {
     FlowNetwork network;
     for (std::uint32_t rank = 0; rank < fabric.ranks(); ++rank) {
@@ -28,7 +29,8 @@ FlowNetwork network_of(const RelayTable& relays, const Fabric& fabric, std::uint
         const auto from = relays.source[hop];
         const auto to = relays.destination[hop];
         const bool is_network = fabric.domain_of(from) != fabric.domain_of(to);
-        const LinkUse uses[] = {{link_of(from, is_network, true), 1.0}, {link_of(to, is_network, false), 1.0}};
+        const LinkUse uses[] = {{link_of(from, is_network, true), 1.0},
+                                {link_of(to, is_network, false), 1.0}};
         Flow flow;
         flow.bytes = static_cast<double>(relays.messages[relays.message[hop]].bytes) / chunks;
         flow.weight = is_paced ? flow.bytes : 1.0;
@@ -48,7 +50,8 @@ FlowNetwork network_of(const RelayTable& relays, const Fabric& fabric, std::uint
 
 class FreeRun : public testing::TestWithParam<study::Case> {};
 
-// Acceptance of the study that docs/optimal.md follows: free at most 1.07 of the bound at 20 chunks, on every row.
+// Acceptance of the study that docs/optimal.md follows: free at most 1.07 of the bound at 20 chunks, on every
+// row.
 TEST_P(FreeRun, EndsSoonAfterTheBound) {
     const auto& row = GetParam();
     const auto slices = SliceTable::make(study::workload_of(row.layout), row.layout.trainers());
@@ -59,7 +62,9 @@ TEST_P(FreeRun, EndsSoonAfterTheBound) {
     EXPECT_LE(run.makespan, bound * 1.07);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, FreeRun, testing::ValuesIn(study::cases()), [](const auto& row) { return row.param.name; });
+INSTANTIATE_TEST_SUITE_P(Rows, FreeRun, testing::ValuesIn(study::cases()), [](const auto& row) {
+    return row.param.name;
+});
 
 }  // namespace
 }  // namespace refit

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/jitter.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "../shipped.hpp"
 #include "refit/flow_run.hpp"
@@ -24,7 +24,9 @@ Job job_of(Method method, const std::string& name) {
     return {std::move(scenario), std::move(graph)};
 }
 
-JitterTimes sampled(const Job& job, const Jitter& jitter) { return sample_jitter(job.graph, job.scenario.cluster, jitter).value(); }
+JitterTimes sampled(const Job& job, const Jitter& jitter) {
+    return sample_jitter(job.graph, job.scenario.cluster, jitter).value();
+}
 
 TEST(Jitter, WithoutSpreadEverySampleIsTheRunItself) {
     const auto job = job_of(Method::kHybrid, "nemotron-ultra-gb200");
@@ -41,8 +43,9 @@ TEST(Jitter, TheSameSeedGivesTheSameSamples) {
     EXPECT_NE(sampled(job, {0.05, 0.1, 20, 7}).seconds, sampled(job, {0.05, 0.1, 20, 8}).seconds);
 }
 
-// Direct, two domains: the senders' NICs bind, 16 x 2,147,483,648 B over each, and all four must end: what counts is the
-// slowest of four, whose logarithm has the median m with F(m)^4 = 1/2: F(m) = 0.8409, m = 0.998 spreads above the mean.
+// Direct, two domains: the senders' NICs bind, 16 x 2,147,483,648 B over each, and all four must end: what
+// counts is the slowest of four, whose logarithm has the median m with F(m)^4 = 1/2: F(m) = 0.8409, m = 0.998
+// spreads above the mean.
 TEST(Jitter, TheSlowestOfAClassDecides) {
     const auto job = job_of(Method::kDirect, "reshard-two-domains");
     const auto fixed = 0.146 + 0.33e-3;
@@ -53,7 +56,8 @@ TEST(Jitter, TheSlowestOfAClassDecides) {
     EXPECT_NEAR((times.quantile(0.95) - fixed) / moving, std::exp(0.05 * 2.234), 0.012);
 }
 
-// Control is a barrier over 20 hosts: the median of the largest of 20 lies where F^20 = 1/2, F = 0.96594, 1.824 spreads.
+// Control is a barrier over 20 hosts: the median of the largest of 20 lies where F^20 = 1/2, F =
+// 0.96594, 1.824 spreads.
 TEST(Jitter, HostsWaitForTheSlowestOfAll) {
     const auto job = job_of(Method::kDirect, "reshard-two-domains");
     const auto moving = 16.0 * 2'147'483'648.0 / 47e9;
@@ -72,7 +76,8 @@ TEST(Jitter, MoreSpreadIsSlower) {
 
 TEST(Jitter, StopsWhenCancelled) {
     const auto job = job_of(Method::kDirect, "reshard-two-domains");
-    EXPECT_FALSE(sample_jitter(job.graph, job.scenario.cluster, {0.1, 0.1, 5, 1}, [] { return true; }).has_value());
+    EXPECT_FALSE(
+        sample_jitter(job.graph, job.scenario.cluster, {0.1, 0.1, 5, 1}, [] { return true; }).has_value());
 }
 
 }  // namespace

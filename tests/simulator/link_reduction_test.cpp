@@ -15,8 +15,8 @@ std::uint32_t add(FlowNetwork& network, double bytes, std::vector<LinkUse> uses)
     return network.add_flow(flow, uses);
 }
 
-// Links of 10, 20 and 10 B/s; one flow over all three takes 1 B of each for each byte: the first limits, the second has
-// twice the room, the third is like the first.
+// Links of 10, 20 and 10 B/s; one flow over all three takes 1 B of each for each byte: the first limits, the
+// second has twice the room, the third is like the first.
 TEST(LinkReduction, KeepsTheTightestOfLinksWithTheSameFlows) {
     FlowNetwork network;
     network.add_link(10.0);
@@ -29,8 +29,8 @@ TEST(LinkReduction, KeepsTheTightestOfLinksWithTheSameFlows) {
     EXPECT_DOUBLE_EQ(run_flows(reduced.network).value().makespan, 10.0);
 }
 
-// Link 1 carries what link 0 does and one flow more, at the same rate: link 0 can go. Link 2 is used at half a byte a
-// byte, so its 10 B/s are room for 20: it can go too.
+// Link 1 carries what link 0 does and one flow more, at the same rate: link 0 can go. Link 2 is used at half
+// a byte a byte, so its 10 B/s are room for 20: it can go too.
 TEST(LinkReduction, DropsALinkThatAnotherCovers) {
     FlowNetwork network;
     network.add_link(10.0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/rank_classes.hpp"
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
+
+#include <gtest/gtest.h>
 
 #include "../shipped.hpp"
 #include "refit/methods.hpp"
@@ -28,7 +28,8 @@ std::vector<std::uint32_t> all_stages(const Plan& plan) {
     return stages;
 }
 
-Classified classified(Method method, const std::string& name,
+Classified classified(Method method,
+                      const std::string& name,
                       std::initializer_list<std::pair<std::string, std::string>> changes = {}) {
     auto scenario = shipped_scenario(name, changes);
     auto workload = Workload::make(scenario);
@@ -45,7 +46,8 @@ Classified classified(Method method, const std::string& name,
 using Message = std::tuple<std::uint64_t, std::uint32_t, bool, bool>;
 
 /// By the definition: what each rank sends to and receives from each class, use by use.
-std::vector<std::map<Message, std::uint64_t>> messages_by_rank(const Classified& job, const TransferUse& use) {
+std::vector<std::map<Message, std::uint64_t>> messages_by_rank(const Classified& job,
+                                                               const TransferUse& use) {
     const auto& block = job.plan.blocks[use.block];
     const auto& cluster = job.scenario.cluster;
     std::vector<std::map<Message, std::uint64_t>> messages(cluster.gpus());
@@ -76,7 +78,8 @@ void expect_alike(const Classified& job) {
                 const auto& members = job.classes.members(index);
                 for (const auto rank : members) {
                     ASSERT_EQ(messages[rank.index()], messages[members.front().index()])
-                        << "ranks " << rank.index() << " and " << members.front().index() << " are told to be alike";
+                        << "ranks " << rank.index() << " and " << members.front().index()
+                        << " are told to be alike";
                 }
             }
         }
@@ -84,10 +87,11 @@ void expect_alike(const Classified& job) {
 }
 
 TEST(RankClasses, RanksOfAClassSendAndReceiveAlike) {
-    for (const auto& [method, name] : std::vector<std::pair<Method, std::string>>{{Method::kHybrid, "deepseek-v3-h100"},
-                                                                                  {Method::kStriped, "qwen3-235b-h100"},
-                                                                                  {Method::kDirect, "nemotron-ultra-gb200"},
-                                                                                  {Method::kHybrid, "reshard-two-domains"}}) {
+    for (const auto& [method, name] :
+         std::vector<std::pair<Method, std::string>>{{Method::kHybrid, "deepseek-v3-h100"},
+                                                     {Method::kStriped, "qwen3-235b-h100"},
+                                                     {Method::kDirect, "nemotron-ultra-gb200"},
+                                                     {Method::kHybrid, "reshard-two-domains"}}) {
         SCOPED_TRACE(name);
         expect_alike(classified(method, name));
     }
@@ -106,23 +110,27 @@ TEST(RankClasses, RanksOfAClassCarryTheSameBytesOnEachPort) {
                 // Whole bytes of uneven divisions may differ, a byte for each hop of each call.
                 EXPECT_NEAR(static_cast<double>(ports.nic_out), static_cast<double>(first.nic_out), 64.0);
                 EXPECT_NEAR(static_cast<double>(ports.nic_in), static_cast<double>(first.nic_in), 64.0);
-                EXPECT_NEAR(static_cast<double>(ports.nvlink_out), static_cast<double>(first.nvlink_out), 64.0);
+                EXPECT_NEAR(
+                    static_cast<double>(ports.nvlink_out), static_cast<double>(first.nvlink_out), 64.0);
                 EXPECT_NEAR(static_cast<double>(ports.nvlink_in), static_cast<double>(first.nvlink_in), 64.0);
             }
         }
     }
 }
 
-// Four trainers hold a quarter each; sixteen generators in two domains each want a stripe of a 64th of every quarter.
-// Trainers are alike, and so are generators, but for the ends of the domains where the replicas' ring crosses: with one
-// channel, ranks 0 and 8 of the generators receive from the other domain and 7 and 15 send to it.
+// Four trainers hold a quarter each; sixteen generators in two domains each want a stripe of a 64th of every
+// quarter. Trainers are alike, and so are generators, but for the ends of the domains where the replicas'
+// ring crosses: with one channel, ranks 0 and 8 of the generators receive from the other domain and 7 and 15
+// send to it.
 TEST(RankClasses, TellsApartWhereARingCrossesDomains) {
     const auto job = classified(Method::kHybrid, "reshard-two-domains");
     std::set<std::uint32_t> generators;
     for (std::uint32_t i = 0; i < 16; ++i) {
         generators.insert(job.classes.class_of(job.scenario.cluster.generator(i)));
     }
-    const auto class_of = [&](std::uint32_t i) { return job.classes.class_of(job.scenario.cluster.generator(i)); };
+    const auto class_of = [&](std::uint32_t i) {
+        return job.classes.class_of(job.scenario.cluster.generator(i));
+    };
     EXPECT_EQ(class_of(0), class_of(8));
     EXPECT_NE(class_of(0), class_of(1));
 }
@@ -148,9 +156,9 @@ TEST(RingShares, ABroadcastOverTwoDomains) {
     const auto system = shipped_library().system("h100-nvl8", "system").value();
     const Cluster cluster{system, system, 4, 4, {4, 4, true}};
     Plan plan;
-    plan.groups.push_back({{RankId{0}, RankId{1}, RankId{2}, RankId{3}, RankId{4}, RankId{5}, RankId{6}, RankId{7}}});
-    const auto shares =
-        ring_shares(plan, {CollectiveRole::kWeightBroadcast, 0, {1000}, 1, {}}, cluster);
+    plan.groups.push_back(
+        {{RankId{0}, RankId{1}, RankId{2}, RankId{3}, RankId{4}, RankId{5}, RankId{6}, RankId{7}}});
+    const auto shares = ring_shares(plan, {CollectiveRole::kWeightBroadcast, 0, {1000}, 1, {}}, cluster);
     EXPECT_EQ(shares.wire_bytes, (std::vector<double>{1000.0}));
     EXPECT_TRUE(shares.crosses_domains[0]);
     // Four members in each domain: four channels, each by a NIC of its own, a quarter of the bytes on each.
@@ -159,7 +167,8 @@ TEST(RingShares, ABroadcastOverTwoDomains) {
         EXPECT_EQ(shares.of_rank[rank][static_cast<std::size_t>(Port::kNicIn)], 0.0);
         EXPECT_NEAR(shares.of_rank[rank + 4][static_cast<std::size_t>(Port::kNicIn)], 0.25, 1e-9);
     }
-    // Three hops inside the root's domain on each channel: the root sends on all, and over all ranks 3 messages in.
+    // Three hops inside the root's domain on each channel: the root sends on all, and over all ranks 3
+    // messages in.
     double received = 0.0;
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
         received += shares.of_rank[rank][static_cast<std::size_t>(Port::kNvlinkIn)];
@@ -168,7 +177,8 @@ TEST(RingShares, ABroadcastOverTwoDomains) {
     EXPECT_EQ(shares.of_rank[0][static_cast<std::size_t>(Port::kCopy)], 0.0);
 }
 
-// An all-gather over four ranks of one domain: each hop carries 3/4 of the result, which is what the shares refer to.
+// An all-gather over four ranks of one domain: each hop carries 3/4 of the result, which is what the shares
+// refer to.
 TEST(RingShares, AnAllGatherInsideADomain) {
     const auto system = shipped_library().system("h100-nvl8", "system").value();
     const Cluster cluster{system, system, 4, 4, {4, 4, true}};

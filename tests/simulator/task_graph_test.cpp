@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/task_graph.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "../shipped.hpp"
 #include "refit/broadcast_roots.hpp"
@@ -14,7 +14,8 @@
 namespace refit {
 namespace {
 
-constexpr Method kMethods[] = {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal};
+constexpr Method kMethods[] = {
+    Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal};
 
 struct Built {
     Scenario scenario;
@@ -23,7 +24,9 @@ struct Built {
     TaskGraph graph;
 };
 
-Built built(Method method, const std::string& name, std::initializer_list<std::pair<std::string, std::string>> changes = {},
+Built built(Method method,
+            const std::string& name,
+            std::initializer_list<std::pair<std::string, std::string>> changes = {},
             const GraphOptions& options = {}) {
     auto scenario = shipped_scenario(name, changes);
     auto workload = Workload::make(scenario);
@@ -53,7 +56,11 @@ std::vector<PortShares> carried_bytes(const Built& job) {
 
 // The simulation moves through each port of each rank exactly what the planner's traffic has there.
 TEST(TaskGraph, CarriesThePlannersBytesOnEachPortOfEachRank) {
-    for (const auto& name : {"deepseek-v3-h100", "deepseek-v3-gb200", "nemotron-ultra-gb200", "reshard-one-domain", "reshard-two-domains"}) {
+    for (const auto& name : {"deepseek-v3-h100",
+                             "deepseek-v3-gb200",
+                             "nemotron-ultra-gb200",
+                             "reshard-one-domain",
+                             "reshard-two-domains"}) {
         for (const auto method : kMethods) {
             SCOPED_TRACE(std::string{name} + " " + std::string{name_of(method)});
             const auto job = built(method, name);
@@ -62,9 +69,12 @@ TEST(TaskGraph, CarriesThePlannersBytesOnEachPortOfEachRank) {
             double worst = 0.0;
             for (std::uint32_t rank = 0; rank < carried.size(); ++rank) {
                 const auto& ports = wanted.ports()[rank];
-                const std::uint64_t bytes[] = {ports.nic_out, ports.nic_in, ports.nvlink_out, ports.nvlink_in};
+                const std::uint64_t bytes[] = {
+                    ports.nic_out, ports.nic_in, ports.nvlink_out, ports.nvlink_in};
                 for (std::size_t port = 0; port < 4; ++port) {
-                    worst = std::max(worst, std::abs(carried[rank][port] - static_cast<double>(bytes[port])) / (1.0 + static_cast<double>(bytes[port])));
+                    worst = std::max(worst,
+                                     std::abs(carried[rank][port] - static_cast<double>(bytes[port])) /
+                                         (1.0 + static_cast<double>(bytes[port])));
                 }
             }
             EXPECT_LT(worst, 1e-6);
@@ -94,7 +104,8 @@ double seconds_of(const Built& job, Activity activity) {
 }
 
 // DeepSeek-V3 on H100, constants of data/engines/nemo-rl.json: 5,430 calls x 0.33 ms; 45,395 tensors x
-// (92 + 0.12 x 256) us; 0.14 s + 512 x 0.3 ms; copies of 1,307,817,541,632 + 1,342,052,868,096 B on each trainer.
+// (92 + 0.12 x 256) us; 0.14 s + 512 x 0.3 ms; copies of 1,307,817,541,632 + 1,342,052,868,096 B on each
+// trainer.
 TEST(TaskGraph, SharesOutCallsCopiesAndLoadingOverThePacks) {
     const auto job = built(Method::kGatherBroadcast, "deepseek-v3-h100");
     EXPECT_NEAR(seconds_of(job, Activity::kCalls), 5430 * 0.33e-3, 1e-9);
@@ -117,7 +128,8 @@ TEST(TaskGraph, LinksAloneHaveNoHostsAndNoCopies) {
     for (const auto method : kMethods) {
         const auto job = built(method, "deepseek-v3-gb200", {}, links_alone);
         for (std::uint32_t task = 0; task < job.graph.network.flows(); ++task) {
-            EXPECT_TRUE(is_on_links(job.graph.tasks[task].activity) || job.graph.network.flow(task).bytes == 0.0);
+            EXPECT_TRUE(is_on_links(job.graph.tasks[task].activity) ||
+                        job.graph.network.flow(task).bytes == 0.0);
         }
     }
 }
@@ -125,7 +137,9 @@ TEST(TaskGraph, LinksAloneHaveNoHostsAndNoCopies) {
 // Pack i is gathered when the broadcast of pack i - buffers is over.
 TEST(TaskGraph, AnExportWaitsForTheBufferThatItFills) {
     for (const std::uint32_t buffers : {1U, 2U, 3U}) {
-        const auto job = built(Method::kGatherBroadcast, "qwen3-235b-h100", {{"engine.options.NRL_REFIT_NUM_BUFFERS", std::to_string(buffers)}});
+        const auto job = built(Method::kGatherBroadcast,
+                               "qwen3-235b-h100",
+                               {{"engine.options.NRL_REFIT_NUM_BUFFERS", std::to_string(buffers)}});
         std::uint32_t looked_at = 0;
         for (std::uint32_t task = 0; task < job.graph.network.flows(); ++task) {
             for (const auto before : job.graph.network.after(task)) {
@@ -143,7 +157,8 @@ TEST(TaskGraph, AnExportWaitsForTheBufferThatItFills) {
 
 // The first tensor of a stage is posted when the stage `streams` before it is over.
 TEST(TaskGraph, AStageWaitsForItsStream) {
-    const auto job = built(Method::kHybrid, "deepseek-v3-h100", {{"engine.options.NRL_REFIT_NUM_STREAMS", "3"}});
+    const auto job =
+        built(Method::kHybrid, "deepseek-v3-h100", {{"engine.options.NRL_REFIT_NUM_STREAMS", "3"}});
     std::set<std::uint32_t> distances;
     for (std::uint32_t task = 0; task < job.graph.network.flows(); ++task) {
         for (const auto before : job.graph.network.after(task)) {
@@ -167,6 +182,45 @@ TEST(TaskGraph, APairOfRanksKeepsToItsRate) {
             EXPECT_EQ(job.graph.network.flow(task).rate_cap, 14e9);
         }
     }
+}
+
+/// Bytes that tasks of an activity put on a port, summed over the classes.
+double port_bytes(const Built& job, Activity activity, Port port) {
+    double sum = 0.0;
+    for (std::uint32_t task = 0; task < job.graph.network.flows(); ++task) {
+        for (const auto& use : job.graph.network.uses(task)) {
+            const bool is_it =
+                job.graph.tasks[task].activity == activity && job.graph.links[use.link].port == port;
+            sum += is_it ? job.graph.network.flow(task).bytes * use.per_byte : 0.0;
+        }
+    }
+    return sum;
+}
+
+// Tensor groups of eight in one domain: a ring sends 7/8 of the result from each rank, a multicast its own
+// 1/8 alone.
+TEST(TaskGraph, SwitchesMulticastGathersInsideADomain) {
+    GraphOptions options;
+    options.has_nvls = true;
+    const auto ring = built(Method::kGatherBroadcast, "nemotron-ultra-gb200");
+    const auto multicast = built(Method::kGatherBroadcast, "nemotron-ultra-gb200", {}, options);
+    const auto out = [](const Built& job) {
+        return port_bytes(job, Activity::kTensorAllGather, Port::kNvlinkOut);
+    };
+    const auto in = [](const Built& job) {
+        return port_bytes(job, Activity::kTensorAllGather, Port::kNvlinkIn);
+    };
+    EXPECT_NEAR(out(multicast), out(ring) / 7.0, 1e-6 * out(ring));
+    EXPECT_DOUBLE_EQ(in(multicast), in(ring));
+}
+
+// Receivers keep gate and up fused: two of the three expert projections of each layer are copied into place,
+// 58 layers, 256 x 2048 x 7168 elements of 2 B over 32 ranks; and those of 3 dense layers, 18,432 x 7168.
+TEST(TaskGraph, ReceiversCopyHalvesOfFusedParametersIntoPlace) {
+    const auto job = built(Method::kHybrid, "deepseek-v3-h100");
+    const auto experts = 2.0 * 58.0 * 256.0 * 2048.0 * 7168.0 * 2.0 / 32.0;
+    const auto dense = 2.0 * 3.0 * 18432.0 * 7168.0 * 2.0 / 32.0;
+    EXPECT_NEAR(seconds_of(job, Activity::kUnpacking), experts + dense, 1.0);
 }
 
 TEST(TaskGraph, EveryActivityHasANameAndAPhase) {

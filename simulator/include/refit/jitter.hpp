@@ -10,8 +10,8 @@
 
 namespace refit {
 
-/// How unlike the ranks of a job are from refit to refit. Logarithms of rates and of host times are taken to be normal, so
-/// a spread of 0.05 makes one rank in six at least 5 % slow.
+/// How unlike the ranks of a job are from refit to refit. Logarithms of rates and of host times are taken to
+/// be normal, so a spread of 0.05 makes one rank in six at least 5 % slow.
 struct Jitter {
     double links = 0.0;  ///< Spread of each port's rate, for a whole refit. Range: 0 or more.
     double hosts = 0.0;  ///< Spread of each task's time on each host. Range: 0 or more.
@@ -29,11 +29,13 @@ struct JitterTimes {
 
 /// Runs a graph again and again with rates and times drawn anew; the same seed gives the same samples.
 ///
-/// Ranks of a class wait for each other at every collective, so what counts is the slowest of them: a class of n ranks
-/// draws the lowest of n rates, and a task that n hosts do side by side the longest of n times.
+/// Ranks of a class wait for each other at every collective, so what counts is the slowest of them: a class
+/// of n ranks draws the lowest of n rates, and a task that n hosts do side by side the longest of n times.
 /// Source: order statistics; the largest of n draws has the distribution function F^n.
 /// Errors: as run_flows.
-[[nodiscard]] Result<JitterTimes> sample_jitter(const TaskGraph& graph, const Cluster& cluster, const Jitter& jitter,
+[[nodiscard]] Result<JitterTimes> sample_jitter(const TaskGraph& graph,
+                                                const Cluster& cluster,
+                                                const Jitter& jitter,
                                                 const std::function<bool()>& is_cancelled = {});
 
 }  // namespace refit

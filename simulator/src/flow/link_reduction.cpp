@@ -71,7 +71,8 @@ bool is_covered(const LinkWays& idle, const LinkWays& other) {
 
 class Reduction {
 public:
-    explicit Reduction(const FlowNetwork& network) : network_{network}, ways_{ways_by_link(network)}, is_kept_(network.links(), true) {
+    explicit Reduction(const FlowNetwork& network)
+        : network_{network}, ways_{ways_by_link(network)}, is_kept_(network.links(), true) {
         for (const auto& change : network.changes()) {
             changes_.push_back(change.link);
         }
@@ -84,13 +85,22 @@ public:
     }
 
 private:
-    [[nodiscard]] bool may_go(std::uint32_t link) const { return std::ranges::find(changes_, link) == changes_.end(); }
+    [[nodiscard]] bool may_go(std::uint32_t link) const {
+        return std::ranges::find(changes_, link) == changes_.end();
+    }
 
     void drop_equal() {
         const auto by_ways = [&](std::uint32_t a, std::uint32_t b) {
             return std::ranges::lexicographical_compare(
-                ways_[a], ways_[b], {}, [](const WayShare& entry) { return std::pair{entry.way, entry.share}; },
-                [](const WayShare& entry) { return std::pair{entry.way, entry.share}; });
+                ways_[a],
+                ways_[b],
+                {},
+                [](const WayShare& entry) {
+                    return std::pair{entry.way, entry.share};
+                },
+                [](const WayShare& entry) {
+                    return std::pair{entry.way, entry.share};
+                });
         };
         std::map<std::uint32_t, std::uint32_t, decltype(by_ways)> first{by_ways};
         for (std::uint32_t link = 0; link < network_.links(); ++link) {
@@ -114,7 +124,8 @@ private:
         }
         for (const auto link : left) {
             is_kept_[link] = !may_go(link) || std::ranges::none_of(left, [&](std::uint32_t other) {
-                return other != link && is_kept_[other] && may_go(other) && is_covered(ways_[link], ways_[other]);
+                return other != link && is_kept_[other] && may_go(other) &&
+                       is_covered(ways_[link], ways_[other]);
             });
         }
     }
@@ -153,6 +164,8 @@ private:
 
 }  // namespace
 
-ReducedNetwork without_idle_links(const FlowNetwork& network) { return Reduction{network}.run(); }
+ReducedNetwork without_idle_links(const FlowNetwork& network) {
+    return Reduction{network}.run();
+}
 
 }  // namespace refit

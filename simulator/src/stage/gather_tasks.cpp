@@ -10,7 +10,8 @@
 namespace refit {
 namespace {
 
-constexpr std::array kGatherRoles = {CollectiveRole::kPipelineBroadcast, CollectiveRole::kTensorAllGather, CollectiveRole::kExpertAllGather};
+constexpr std::array kGatherRoles = {
+    CollectiveRole::kPipelineBroadcast, CollectiveRole::kTensorAllGather, CollectiveRole::kExpertAllGather};
 
 Activity activity_of(CollectiveRole role) {
     return role == CollectiveRole::kPipelineBroadcast ? Activity::kPipelineBroadcast
@@ -22,10 +23,10 @@ Activity activity_of(CollectiveRole role) {
 struct Gather {
     const Collective* collective = nullptr;
     std::vector<RingFlow> rings;
-    std::vector<bool> has_class;      ///< By class of parameters.
-    std::uint32_t train_stage = 0;    ///< That holds what a pipeline broadcast sends.
-    double bytes = 0.0;               ///< Of all packs of the chain, in full tensors.
-    double calls = 0.0;               ///< The same, in calls as `calls_in` counts them.
+    std::vector<bool> has_class;    ///< By class of parameters.
+    std::uint32_t train_stage = 0;  ///< That holds what a pipeline broadcast sends.
+    double bytes = 0.0;             ///< Of all packs of the chain, in full tensors.
+    double calls = 0.0;             ///< The same, in calls as `calls_in` counts them.
 };
 
 /// Trainers that gather, copy and send pack after pack together: all of them, or those of one stage.
@@ -44,7 +45,8 @@ public:
           stage_{stage},
           gather_{builder.plan().stages[stage]},
           broadcast_{builder.plan().stages[stage + 1]},
-          after_{after} {
+          after_{after},
+          by_stage_{builder.scenario().engine.options.broadcast_root == BroadcastRoot::kEachStage} {
         for (const auto& collective : broadcast_.collectives) {
             classes_.insert(classes_.end(), collective.parameters.begin(), collective.parameters.end());
         }
@@ -55,8 +57,11 @@ public:
 
     TaskIds run() {
         make_chains();
-        const auto most = std::ranges::max(chains_, {}, packs_of);
-        for (std::size_t pack = 0; pack < packs_of(most); ++pack) {
+        std::size_t most = 0;
+        for (const auto& chain : chains_) {
+            most = std::max(most, packs_of(chain));
+        }
+        for (std::size_t pack = 0; pack < most && !builder_.is_cancelled(); ++pack) {
             for (auto& chain : chains_) {
                 const auto sender = pack % chain.senders.size();
                 const auto own = pack / chain.senders.size();
@@ -68,7 +73,10 @@ public:
         TaskIds last;
         for (const auto& [root, sent] : sent_) {
             const auto lane = builder_.lane("broadcast from trainer " + std::to_string(root.index()));
-            last.push_back(builder_.add_delay({Activity::kWeightBroadcast, lane, next_item_ - 1, stage_ + 1, 0.0}, lag(ranks_of_root_.at(root)), TaskIds{sent.back()}));
+            last.push_back(
+                builder_.add_delay({Activity::kWeightBroadcast, lane, next_item_ - 1, stage_ + 1, 0.0},
+                                   lag(ranks_of_root_.at(root)),
+                                   TaskIds{sent.back()}));
         }
         if (loaded_ != kNone) {
             last.push_back(loaded_);
@@ -79,9 +87,9 @@ public:
 private:
     static constexpr std::uint32_t kNone = 0xffffffff;
 
-    /// By how much the last of these ranks of a ring has a pack later than the root is done with it. Ranks behind it lag
-    /// as far behind with the next pack too, so between packs only those count for which others wait.
-    /// Source: NCCL's ring is a pipeline over chunks; T = (ranks - 2) x hop + bytes / rate.
+    /// By how much the last of these ranks of a ring has a pack later than the root is done with it. Ranks
+    /// behind it lag as far behind with the next pack too, so between packs only those count for which others
+    /// wait. Source: NCCL's ring is a pipeline over chunks; T = (ranks - 2) x hop + bytes / rate.
     [[nodiscard]] double lag(std::size_t ranks) const {
         return ranks > 2 ? static_cast<double>(ranks - 2) * builder_.constants().ring_hop_cost.value : 0.0;
     }
@@ -103,21 +111,25 @@ private:
 
     void make_chains() {
         const auto& scenario = builder_.scenario();
-        const bool by_stage = scenario.engine.options.broadcast_root == BroadcastRoot::kEachStage;
         std::map<std::uint32_t, Chain> chains;
-        for (auto& sent : dealt_packs(scenario, builder_.workload(), classes_, pack_target(scenario.engine, scenario.cluster.train_system().gpu_memory.value))) {
-            const auto number = by_stage ? sent.root.index() / scenario.train.ranks_per_stage() : 0;
+        for (auto& sent :
+             dealt_packs(scenario,
+                         builder_.workload(),
+                         classes_,
+                         pack_target(scenario.engine, scenario.cluster.train_system().gpu_memory.value))) {
+            const auto number = by_stage_ ? sent.root.index() / scenario.train.ranks_per_stage() : 0;
             chains[number].senders.push_back(std::move(sent));
         }
         for (auto& [number, chain] : chains) {
             chain.number = number;
-            chain.lane = builder_.lane(by_stage ? "stage " + std::to_string(number) + ", export" : "trainers, export");
+            chain.lane = builder_.lane(by_stage_ ? "stage " + std::to_string(number) + ", export"
+                                                 : "trainers, export");
             for (const auto& sender : chain.senders) {
                 for (const auto& pack : sender.packs) {
                     chain.payload += static_cast<double>(pack.bytes);
                 }
             }
-            add_gathers(chain, by_stage);
+            add_gathers(chain);
             chains_.push_back(std::move(chain));
         }
         for (std::uint32_t i = 0; i < broadcast_.collectives.size(); ++i) {
@@ -125,21 +137,24 @@ private:
             rings_of_root_[groups.front().front()] = builder_.ring_flows(broadcast_.collectives[i]);
             const auto& group = groups.front();
             ranks_of_root_[group.front()] = group.size();
-            trainers_of_root_[group.front()] = static_cast<std::size_t>(
-                std::ranges::count_if(group, [&](RankId rank) { return builder_.cluster().is_trainer(rank); }));
+            trainers_of_root_[group.front()] = static_cast<std::size_t>(std::ranges::count_if(
+                group, [&](RankId rank) { return builder_.cluster().is_trainer(rank); }));
         }
     }
 
-    void add_gathers(Chain& chain, bool by_stage) {
+    void add_gathers(Chain& chain) {
         const auto per_stage = builder_.scenario().train.ranks_per_stage();
         for (const auto& collective : gather_.collectives) {
             Gather gather;
             gather.collective = &collective;
             gather.rings = builder_.ring_flows(collective);
             const auto& groups = builder_.plan().groups[collective.groups];
-            const auto stage_of = [&](const RingFlow& ring) { return groups[ring.first_group].front().index() / per_stage; };
-            if (by_stage) {
-                std::erase_if(gather.rings, [&](const RingFlow& ring) { return stage_of(ring) != chain.number; });
+            const auto stage_of = [&](const RingFlow& ring) {
+                return groups[ring.first_group].front().index() / per_stage;
+            };
+            if (by_stage_) {
+                std::erase_if(gather.rings,
+                              [&](const RingFlow& ring) { return stage_of(ring) != chain.number; });
             }
             if (gather.rings.empty()) {
                 continue;
@@ -160,7 +175,8 @@ private:
     }
 
     [[nodiscard]] bool takes(const Gather& gather, const ExportRun& run) const {
-        const bool is_its_stage = gather.collective->role != CollectiveRole::kPipelineBroadcast || train_stage(run) == gather.train_stage;
+        const bool is_its_stage = gather.collective->role != CollectiveRole::kPipelineBroadcast ||
+                                  train_stage(run) == gather.train_stage;
         return gather.has_class[run.parameter] && is_its_stage;
     }
 
@@ -173,13 +189,15 @@ private:
         return bytes;
     }
 
-    /// Export tasks, an EP all-gather's tensors; those of experts weigh the EP-th part, since a call moves that many.
+    /// Export tasks, an EP all-gather's tensors; those of experts weigh the EP-th part, since a call moves
+    /// that many.
     [[nodiscard]] double calls_in(const Gather& gather, const SentPacks& sender, const Pack& pack) const {
         double calls = 0.0;
         for (const auto& piece : pack.pieces) {
             const auto& run = sender.runs[piece.run];
             const auto& entry = parameter(run);
-            const bool is_call = gather.collective->role == CollectiveRole::kExpertAllGather || entry.task != ExportTask::kFusedMember;
+            const bool is_call = gather.collective->role == CollectiveRole::kExpertAllGather ||
+                                 entry.task != ExportTask::kFusedMember;
             const auto weight = entry.is_expert() ? 1.0 / builder_.scenario().train.ep : 1.0;
             calls += takes(gather, run) && is_call ? weight * static_cast<double>(piece.tensors) : 0.0;
         }
@@ -192,12 +210,17 @@ private:
         double bytes;  ///< Of the gather's bytes. Range: 0 to 1.
         double calls;  ///< Number.
     };
-    [[nodiscard]] std::vector<Part> parts_of(const Chain& chain, CollectiveRole role, const SentPacks& sender, const Pack& pack) const {
+    [[nodiscard]] std::vector<Part> parts_of(const Chain& chain,
+                                             CollectiveRole role,
+                                             const SentPacks& sender,
+                                             const Pack& pack) const {
         std::vector<Part> parts;
         for (const auto& gather : chain.gathers) {
             const auto bytes = gather.collective->role == role ? bytes_in(gather, sender, pack) : 0.0;
             if (bytes > 0.0) {
-                const auto calls = gather.calls > 0.0 ? calls_in(gather, sender, pack) / gather.calls * static_cast<double>(gather.collective->calls) : 0.0;
+                const auto calls = gather.calls > 0.0 ? calls_in(gather, sender, pack) / gather.calls *
+                                                            static_cast<double>(gather.collective->calls)
+                                                      : 0.0;
                 parts.push_back({&gather, bytes / gather.bytes, calls});
             }
         }
@@ -236,43 +259,51 @@ private:
                 add_holds(holds, ring, 1.0);
             }
             if (!holds.empty()) {
-                holds.push_back({builder_.link(Port::kHost, builder_.owner(holds.front().link).rank_class), 1.0});
+                holds.push_back(
+                    {builder_.link(Port::kHost, builder_.owner(holds.front().link).rank_class), 1.0});
             }
-            ready = {builder_.add_delay({Activity::kCalls, chain.lane, item, stage_, 0.0}, seconds, ready, holds)};
+            ready = {
+                builder_.add_delay({Activity::kCalls, chain.lane, item, stage_, 0.0}, seconds, ready, holds)};
         }
         TaskIds done;
         for (const auto& ring : part.gather->rings) {
             Flow flow;
             flow.bytes = ring.wire_bytes * part.bytes;
             flow.weight = ring.weight;
-            done.push_back(builder_.add({activity_of(part.gather->collective->role), chain.lane, item, stage_, flow.bytes}, flow, ring.uses, ready));
+            done.push_back(builder_.add(
+                {activity_of(part.gather->collective->role), chain.lane, item, stage_, flow.bytes},
+                flow,
+                ring.uses,
+                ready));
         }
         return done;
     }
 
-    /// NICs of a ring that its calls and copies keep from others: in part, as the engine's `nic_sharing` says.
-    /// `scale`: units of the task in a second.
+    /// NICs of a ring that its calls and copies keep from others: in part, as the engine's `nic_sharing`
+    /// says. `scale`: units of the task in a second.
     void add_holds(std::vector<LinkUse>& holds, const RingFlow& ring, double scale) const {
         const auto sharing = builder_.constants().nic_sharing.value;
         for (const auto& use : ring.uses) {
             const auto port = builder_.owner(use.link).port;
-            const bool is_new = std::ranges::none_of(holds, [&](const LinkUse& known) { return known.link == use.link; });
+            const bool is_new =
+                std::ranges::none_of(holds, [&](const LinkUse& known) { return known.link == use.link; });
             if (sharing > 0.0 && is_new && (port == Port::kNicOut || port == Port::kNicIn)) {
                 holds.push_back({use.link, builder_.rate(use.link) * sharing / scale});
             }
         }
     }
 
-    TaskIds add_copies(const Chain& chain, double pack_bytes, bool crosses, std::uint32_t item, const TaskIds& after) {
+    TaskIds add_copies(
+        const Chain& chain, double pack_bytes, bool crosses, std::uint32_t item, const TaskIds& after) {
         const auto bytes = gather_.copied.as_double() * pack_bytes / chain.payload;
         if (!builder_.options().has_software || bytes == 0.0) {
             return after;
         }
         std::vector<LinkUse> uses;
-        const auto by_stage = chains_.size() > 1 || chain.lane != builder_.lane("trainers, export");
         for (std::uint32_t index = 0; index < builder_.classes().count(); ++index) {
             const auto rank = builder_.classes().members(index).front();
-            const bool is_its = !by_stage || rank.index() / builder_.scenario().train.ranks_per_stage() == chain.number;
+            const bool is_its =
+                !by_stage_ || rank.index() / builder_.scenario().train.ranks_per_stage() == chain.number;
             if (builder_.cluster().is_trainer(rank) && is_its) {
                 uses.push_back({builder_.link(Port::kCopy, index), 1.0});
             }
@@ -297,7 +328,12 @@ private:
         return {builder_.add({Activity::kCopies, chain.lane, item, stage_, bytes}, flow, uses, after)};
     }
 
-    void add_broadcast(const SentPacks& sender, const Pack& pack, std::uint32_t item, TaskIds ready, TaskIds& sent, TaskIds& freed) {
+    void add_broadcast(const SentPacks& sender,
+                       const Pack& pack,
+                       std::uint32_t item,
+                       TaskIds ready,
+                       TaskIds& sent,
+                       TaskIds& freed) {
         const auto lane = builder_.lane("broadcast from trainer " + std::to_string(sender.root.index()));
         const auto rings = rings_of_root_.at(sender.root);
         if (!sent.empty()) {
@@ -318,7 +354,10 @@ private:
             Flow flow;
             flow.bytes = static_cast<double>(pack.bytes);
             flow.weight = rings.front().weight;
-            sent.push_back(builder_.add({Activity::kWeightBroadcast, lane, item, stage_ + 1, flow.bytes}, flow, rings.front().uses, ready));
+            sent.push_back(builder_.add({Activity::kWeightBroadcast, lane, item, stage_ + 1, flow.bytes},
+                                        flow,
+                                        rings.front().uses,
+                                        ready));
             freed.push_back(builder_.add_delay({Activity::kWeightBroadcast, lane, item, stage_ + 1, 0.0},
                                                lag(trainers_of_root_.at(sender.root)),
                                                TaskIds{sent.back()}));
@@ -332,9 +371,13 @@ private:
             tensors += static_cast<double>(piece.tensors);
         }
         const auto& constants = builder_.constants();
-        const auto per_tensor = constants.tensor_cost.value + constants.tensor_cost_per_expert.value * builder_.setting().experts;
+        const auto per_tensor =
+            constants.tensor_cost.value + constants.tensor_cost_per_expert.value * builder_.setting().experts;
         if (builder_.options().has_software && tensors * per_tensor > 0.0) {
-            loaded_ = builder_.add_delay({Activity::kLoading, builder_.lane("generators, loading"), item, stage_ + 1, 0.0}, tensors * per_tensor, posted);
+            loaded_ = builder_.add_delay(
+                {Activity::kLoading, builder_.lane("generators, loading"), item, stage_ + 1, 0.0},
+                tensors * per_tensor,
+                posted);
         }
     }
 
@@ -343,15 +386,16 @@ private:
     const PlanStage& gather_;
     const PlanStage& broadcast_;
     TaskIds after_;
+    bool by_stage_;  ///< Each stage's trainers gather and send what their stage holds.
     std::vector<std::uint32_t> classes_;
     std::vector<Chain> chains_;
     std::map<RankId, std::vector<RingFlow>> rings_of_root_;
     std::map<RankId, std::size_t> ranks_of_root_;     ///< Of its broadcast group.
     std::map<RankId, std::size_t> trainers_of_root_;  ///< Of these, trainers, which come first.
-    std::map<std::uint32_t, TaskIds> ready_;  ///< By chain: what its next pack follows.
-    std::map<RankId, TaskIds> sent_;          ///< By root: its broadcasts so far.
-    std::map<RankId, TaskIds> freed_;         ///< The same, until the last trainer can fill the buffer again.
-    std::uint32_t loaded_ = kNone;            ///< The last pack's loading.
+    std::map<std::uint32_t, TaskIds> ready_;          ///< By chain: what its next pack follows.
+    std::map<RankId, TaskIds> sent_;                  ///< By root: its broadcasts so far.
+    std::map<RankId, TaskIds> freed_;  ///< The same, until the last trainer can fill the buffer again.
+    std::uint32_t loaded_ = kNone;     ///< The last pack's loading.
     std::uint32_t next_item_ = 0;
 };
 

@@ -8,15 +8,45 @@
 namespace refit {
 namespace {
 
-constexpr std::array<std::string_view, kActivities> kNames = {
-    "control",     "grouped experts", "collective calls", "pipeline broadcast", "TP all-gather", "EP all-gather", "device copies", "weight broadcast", "loading", "posting", "transfers", "replicas", "relays", "unpacking", "finalising"};
-constexpr std::array<std::string_view, kActivities> kPhases = {
-    "fixed", "bulk", "gather", "gather", "gather", "gather", "gather", "broadcast", "load", "bulk", "bulk", "bulk", "bulk", "bulk", "finalize"};
+constexpr std::array<std::string_view, kActivities> kNames = {"control",
+                                                              "grouped experts",
+                                                              "collective calls",
+                                                              "pipeline broadcast",
+                                                              "TP all-gather",
+                                                              "EP all-gather",
+                                                              "device copies",
+                                                              "weight broadcast",
+                                                              "loading",
+                                                              "posting",
+                                                              "transfers",
+                                                              "replicas",
+                                                              "relays",
+                                                              "unpacking",
+                                                              "finalising"};
+constexpr std::array<std::string_view, kActivities> kPhases = {"fixed",
+                                                               "bulk",
+                                                               "gather",
+                                                               "gather",
+                                                               "gather",
+                                                               "gather",
+                                                               "gather",
+                                                               "broadcast",
+                                                               "load",
+                                                               "bulk",
+                                                               "bulk",
+                                                               "bulk",
+                                                               "bulk",
+                                                               "bulk",
+                                                               "finalize"};
 
 }  // namespace
 
-std::string_view name_of(Activity activity) noexcept { return kNames[static_cast<std::size_t>(activity)]; }
-std::string_view phase_of(Activity activity) noexcept { return kPhases[static_cast<std::size_t>(activity)]; }
+std::string_view name_of(Activity activity) noexcept {
+    return kNames[static_cast<std::size_t>(activity)];
+}
+std::string_view phase_of(Activity activity) noexcept {
+    return kPhases[static_cast<std::size_t>(activity)];
+}
 
 bool is_on_links(Activity activity) noexcept {
     switch (activity) {
@@ -33,19 +63,33 @@ bool is_on_links(Activity activity) noexcept {
     }
 }
 
-GraphBuilder::GraphBuilder(const Plan& plan, const Workload& workload, const Scenario& scenario, const GraphOptions& options)
-    : plan_{plan}, workload_{workload}, scenario_{scenario}, options_{options}, setting_{make_setting(scenario, workload)} {}
+GraphBuilder::GraphBuilder(const Plan& plan,
+                           const Workload& workload,
+                           const Scenario& scenario,
+                           const GraphOptions& options)
+    : plan_{plan},
+      workload_{workload},
+      scenario_{scenario},
+      options_{options},
+      setting_{make_setting(scenario, workload)} {}
 
 void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
-    const Fabric fabric{cluster(), port_rates(cluster(), constants().nic_efficiency.value, constants().nvlink_efficiency.value)};
+    const Fabric fabric{
+        cluster(),
+        port_rates(cluster(), constants().nic_efficiency.value, constants().nvlink_efficiency.value)};
     first_link_ = graph_.network.links();
     const auto section = static_cast<std::uint32_t>(graph_.sections.size());
-    graph_.sections.push_back(RankClasses::make(plan_, stages, cluster(), fabric, workload_.trainers_per_stage()));
+    graph_.sections.push_back(
+        RankClasses::make(plan_, stages, cluster(), fabric, workload_.trainers_per_stage()));
     for (std::uint32_t index = 0; index < classes().count(); ++index) {
         const auto rank = classes().members(index).front();
         const auto& ports = fabric.ports(rank.index());
-        for (const auto rate : {ports.nic_out, ports.nic_in, ports.nvlink_out, ports.nvlink_in,
-                                cluster().system_of(rank).hbm_copy.value.bytes_per_second(), 1.0}) {
+        for (const auto rate : {ports.nic_out,
+                                ports.nic_in,
+                                ports.nvlink_out,
+                                ports.nvlink_in,
+                                cluster().system_of(rank).hbm_copy.value.bytes_per_second(),
+                                1.0}) {
             const auto port = static_cast<Port>(graph_.links.size() % kPorts);
             graph_.network.add_link(rate);
             graph_.links.push_back({port, section, index});
@@ -62,13 +106,17 @@ std::uint32_t GraphBuilder::lane(std::string name) {
     return static_cast<std::uint32_t>(graph_.lanes.size() - 1);
 }
 
-std::uint32_t GraphBuilder::add(const Task& task, const Flow& flow, std::span<const LinkUse> uses,
+std::uint32_t GraphBuilder::add(const Task& task,
+                                const Flow& flow,
+                                std::span<const LinkUse> uses,
                                 std::span<const std::uint32_t> after) {
     graph_.tasks.push_back(task);
     return graph_.network.add_flow(flow, uses, after);
 }
 
-std::uint32_t GraphBuilder::add_delay(const Task& task, double seconds, std::span<const std::uint32_t> after,
+std::uint32_t GraphBuilder::add_delay(const Task& task,
+                                      double seconds,
+                                      std::span<const std::uint32_t> after,
                                       std::span<const LinkUse> uses) {
     Flow flow;
     flow.bytes = options_.has_software ? seconds : 0.0;
@@ -86,6 +134,17 @@ std::uint32_t GraphBuilder::add_barrier(const Task& task, std::span<const std::u
     Flow flow;
     flow.rate_cap = 1.0;
     return add(task, flow, {}, after);
+}
+
+void GraphBuilder::by_multicast(RingFlow& flow, std::size_t ranks) const {
+    // Source: NCCL 2.28.9 takes NVLS for gathers of 5 to 32 ranks of a domain.
+    constexpr std::size_t kLeast = 5;
+    constexpr std::size_t kMost = 32;
+    for (auto& use : flow.uses) {
+        if (ranks >= kLeast && ranks <= kMost && owner(use.link).port == Port::kNvlinkOut) {
+            use.per_byte /= static_cast<double>(ranks - 1);
+        }
+    }
 }
 
 std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) const {
@@ -121,6 +180,9 @@ std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) con
             }
             nic = std::max({nic, ports[0], ports[1]});
         }
+        if (options_.has_nvls && !flow.crosses_domains && !is_broadcast(collective.role)) {
+            by_multicast(flow, groups[g].size());
+        }
         // Its channels compete as equals of others': as many as it has NICs, up to what NCCL opens.
         flow.weight = nic > 0.0 ? std::min(1.0 / nic, constants().ring_nics.value) : 1.0;
     }
@@ -135,8 +197,8 @@ struct Section {
     std::vector<std::uint32_t> stages;
 };
 
-/// Transfers of all stages first, then relays, then each gather with its broadcast: one after another on both sides.
-/// Source: NeMo RL nccl_reshard_weight_synchronizer.py: what is gathered follows the bulk.
+/// Transfers of all stages first, then relays, then each gather with its broadcast: one after another on both
+/// sides. Source: NeMo RL nccl_reshard_weight_synchronizer.py: what is gathered follows the bulk.
 std::vector<Section> sections_of(const Plan& plan) {
     std::vector<Section> sections;
     Section transfers{StageKind::kTransfer, {}};
@@ -184,16 +246,21 @@ void add_finalising(GraphBuilder& builder, const TaskIds& after) {
         seconds = constants.finalize_per_local_byte.value * setting.local_bytes;
     }
     if (seconds > 0.0) {
-        (void)builder.add_delay({Activity::kFinalising, builder.lane("generators, loading"), 0, 0, 0.0}, seconds, after);
+        (void)builder.add_delay(
+            {Activity::kFinalising, builder.lane("generators, loading"), 0, 0, 0.0}, seconds, after);
     }
 }
 
 }  // namespace
 
-TaskGraph make_task_graph(const Plan& plan, const Workload& workload, const Scenario& scenario, const GraphOptions& options) {
+TaskGraph make_task_graph(const Plan& plan,
+                          const Workload& workload,
+                          const Scenario& scenario,
+                          const GraphOptions& options) {
     GraphBuilder builder{plan, workload, scenario, options};
     const auto& constants = scenario.engine.constants;
-    const auto control = constants.fixed_cost.value + constants.fixed_cost_per_gpu.value * builder.setting().gpus;
+    const auto control =
+        constants.fixed_cost.value + constants.fixed_cost_per_gpu.value * builder.setting().gpus;
     TaskIds last{builder.add_delay({Activity::kControl, builder.lane("control"), 0, 0, 0.0}, control, {})};
     for (const auto& section : sections_of(plan)) {
         last = add_section(builder, section, last);

@@ -41,7 +41,8 @@ private:
 
 class Sampler {
 public:
-    Sampler(const TaskGraph& graph, const Cluster& cluster, const Jitter& jitter) : graph_{graph}, cluster_{cluster}, jitter_{jitter}, draws_{jitter.seed} {}
+    Sampler(const TaskGraph& graph, const Cluster& cluster, const Jitter& jitter)
+        : graph_{graph}, cluster_{cluster}, jitter_{jitter}, draws_{jitter.seed} {}
 
     FlowNetwork next() {
         FlowNetwork network;
@@ -93,7 +94,10 @@ double JitterTimes::quantile(double share) const {
     return seconds[static_cast<std::size_t>(std::lround(share * last))];
 }
 
-Result<JitterTimes> sample_jitter(const TaskGraph& graph, const Cluster& cluster, const Jitter& jitter, const std::function<bool()>& is_cancelled) {
+Result<JitterTimes> sample_jitter(const TaskGraph& graph,
+                                  const Cluster& cluster,
+                                  const Jitter& jitter,
+                                  const std::function<bool()>& is_cancelled) {
     JitterTimes times;
     Sampler sampler{graph, cluster, jitter};
     for (std::uint32_t i = 0; i < jitter.samples; ++i) {

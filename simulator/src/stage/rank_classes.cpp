@@ -32,18 +32,24 @@ constexpr Colour mixed_all(Colour first, Values... rest) noexcept {
 /// Bytes of one tensor in a transfer.
 std::vector<std::uint64_t> box_bytes(const TransferBlock& block) {
     std::vector<std::uint64_t> bytes;
-    std::ranges::transform(block.boxes, std::back_inserter(bytes), [&](const Box& box) { return box.volume() * block.element_bytes; });
+    std::ranges::transform(block.boxes, std::back_inserter(bytes), [&](const Box& box) {
+        return box.volume() * block.element_bytes;
+    });
     return bytes;
 }
 
 class Refinement {
 public:
-    Refinement(const Plan& plan, std::span<const std::uint32_t> stages, const Cluster& cluster, const Fabric& fabric,
+    Refinement(const Plan& plan,
+               std::span<const std::uint32_t> stages,
+               const Cluster& cluster,
+               const Fabric& fabric,
                std::uint32_t trainers_per_stage)
         : plan_{plan}, stages_{stages}, cluster_{cluster} {
         colours_.resize(cluster.gpus());
         const bool has_roots = std::ranges::any_of(stages, [&](std::uint32_t stage) {
-            return plan.stages[stage].kind == StageKind::kBroadcast && plan.stages[stage].collectives.size() > 1;
+            return plan.stages[stage].kind == StageKind::kBroadcast &&
+                   plan.stages[stage].collectives.size() > 1;
         });
         for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
             const auto& ports = fabric.ports(rank);
@@ -141,7 +147,8 @@ private:
         std::unordered_map<Colour, std::uint32_t> numbers;
         std::vector<std::uint32_t> classes;
         for (const auto colour : colours_) {
-            classes.push_back(numbers.try_emplace(colour, static_cast<std::uint32_t>(numbers.size())).first->second);
+            classes.push_back(
+                numbers.try_emplace(colour, static_cast<std::uint32_t>(numbers.size())).first->second);
         }
         classes_ = numbers.size();
         return classes;
@@ -178,8 +185,12 @@ RingShares ring_shares(const Plan& plan, const Collective& collective, const Clu
         for (const auto rank : groups[g]) {
             const auto& ports = traffic.ports()[rank.index()];
             const auto whole = static_cast<double>(kMessage) * part;
-            shares.of_rank[rank.index()] = {static_cast<double>(ports.nic_out) / whole, static_cast<double>(ports.nic_in) / whole,
-                                            static_cast<double>(ports.nvlink_out) / whole, static_cast<double>(ports.nvlink_in) / whole, 0.0, 0.0};
+            shares.of_rank[rank.index()] = {static_cast<double>(ports.nic_out) / whole,
+                                            static_cast<double>(ports.nic_in) / whole,
+                                            static_cast<double>(ports.nvlink_out) / whole,
+                                            static_cast<double>(ports.nvlink_in) / whole,
+                                            0.0,
+                                            0.0};
         }
     }
     return shares;
@@ -192,9 +203,13 @@ RankClasses::RankClasses(std::vector<std::uint32_t> class_of) : class_of_{std::m
     }
 }
 
-RankClasses RankClasses::make(const Plan& plan, std::span<const std::uint32_t> stages, const Cluster& cluster, const Fabric& fabric,
+RankClasses RankClasses::make(const Plan& plan,
+                              std::span<const std::uint32_t> stages,
+                              const Cluster& cluster,
+                              const Fabric& fabric,
                               std::uint32_t trainers_per_stage) {
-    const bool has_relays = std::ranges::any_of(stages, [&](std::uint32_t stage) { return plan.stages[stage].relays.size() > 0; });
+    const bool has_relays = std::ranges::any_of(
+        stages, [&](std::uint32_t stage) { return plan.stages[stage].relays.size() > 0; });
     if (has_relays) {
         std::vector<std::uint32_t> single(cluster.gpus());
         std::iota(single.begin(), single.end(), 0U);
