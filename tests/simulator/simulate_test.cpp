@@ -199,7 +199,9 @@ double seconds_of_a_relay(const GraphOptions& options) {
     stage.relays.destination = {4, 12};
     stage.relays.follows = {RelayTable::kNone, 0};
     stage.relays.chunks = 4;
-    return simulate(plan, workload, scenario, {options, {}}).value().transfer_seconds;
+    SimulateOptions how;
+    how.graph = options;
+    return simulate(plan, workload, scenario, how).value().transfer_seconds;
 }
 
 TEST(Simulate, ARelayPassesChunksOnWhileItReceives) {
