@@ -53,9 +53,8 @@ Result<std::string> rendered(const ShownPlan& shown, const Scenario& scenario, c
         return fail(Faults{published.error()});
     }
     CompareRequest request;
-    request.methods = {shown.plan.method};
     request.published = *published;
-    auto report = io::to_json(compare(scenario, request), scenario);
+    auto report = io::to_json(report_on(shown.plan, scenario, shown.workload, request), scenario);
     add_plan_json(report, shown);
     return report.dump(1) + "\n";
 }
