@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,7 +79,8 @@ int answer(const Scenario& scenario, Method method, const std::optional<io::Plan
     if (encoding) {
         const io::PlanFile file{scenario.name, std::move(workload), std::move(*plan), scenario.cluster.train_gpus(),
                                 io::domain_starts(scenario.cluster)};
-        if (const auto written = io::write_whole(options.output, io::write_plan(file, *encoding)); !written) {
+        const auto write = [&](std::ostream& stream) { io::write_plan(file, *encoding, stream); };
+        if (const auto written = io::write_whole(options.output, write); !written) {
             return refuse(written.error(), options);
         }
     }

@@ -56,9 +56,11 @@ Failure unwritable(const std::filesystem::path& file, const std::string& why) {
     return fail(ErrorCode::kIo, "unwritable", "cannot be written: " + why, file.string());
 }
 
-bool write_text(const std::filesystem::path& file, std::string_view text) {
+using Write = std::function<void(std::ostream&)>;
+
+bool write_by(const std::filesystem::path& file, const Write& write) {
     std::ofstream stream{file, std::ios::binary | std::ios::trunc};
-    stream << text;
+    write(stream);
     stream.close();
     return !stream.fail();
 }
@@ -140,6 +142,10 @@ Result<nlohmann::json> read_json(const std::filesystem::path& file) {
 }
 
 Result<bool> write_whole(const std::filesystem::path& file, std::string_view text) {
+    return write_whole(file, [&](std::ostream& stream) { stream << text; });
+}
+
+Result<bool> write_whole(const std::filesystem::path& file, const Write& write) {
     namespace fs = std::filesystem;
     std::error_code error;
     const auto kind = fs::status(file, error).type();
@@ -148,12 +154,12 @@ Result<bool> write_whole(const std::filesystem::path& file, std::string_view tex
     }
     if (kind != fs::file_type::regular && kind != fs::file_type::not_found) {
         // A device or a pipe is written to, never replaced.
-        return write_text(file, text) ? Result<bool>{true} : unwritable(file, reason());
+        return write_by(file, write) ? Result<bool>{true} : unwritable(file, reason());
     }
     const auto target = kind == fs::file_type::regular ? fs::canonical(file, error) : file;
     auto partial = target;
     partial += "." + std::to_string(getpid()) + ".partial";
-    if (!write_text(partial, text)) {
+    if (!write_by(partial, write)) {
         const auto why = reason();
         fs::remove(partial, error);
         return unwritable(file, why);

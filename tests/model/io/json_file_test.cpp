@@ -131,6 +131,19 @@ TEST_F(JsonFile, IsReplacedWholeAndLeavesNoPartialFile) {
     EXPECT_FALSE(std::filesystem::exists(path("out.json.partial")));
 }
 
+TEST_F(JsonFile, IsWrittenPieceByPieceOrNotAtAll) {
+    const auto file = write("pieces.json", "old");
+    ASSERT_TRUE(write_whole(file, [](std::ostream& stream) { stream << "new " << "text"; }).has_value());
+    EXPECT_EQ(read_text(file).value(), "new text");
+    const auto failed = write_whole(file, [](std::ostream& stream) {
+        stream << "half";
+        stream.setstate(std::ios::failbit);
+    });
+    ASSERT_FALSE(failed.has_value());
+    EXPECT_EQ(failed.error().front().rule, "unwritable");
+    EXPECT_EQ(read_text(file).value(), "new text");
+}
+
 TEST_F(JsonFile, IsNotWrittenIntoAMissingFolder) {
     const auto written = write_whole(path("none") / "out.json", "text");
     ASSERT_FALSE(written.has_value());

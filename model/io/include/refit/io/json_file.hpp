@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -24,5 +26,8 @@ namespace refit::io {
 /// Writes `text` beside `file` and renames it there: the file is whole, or untouched. A device or pipe is written
 /// directly, and a link keeps pointing at its file. Errors: kIo.
 [[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, std::string_view text);
+
+/// The same with what `write` puts into the stream.
+[[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write);
 
 }  // namespace refit::io
