@@ -57,6 +57,14 @@ RelayTable optimal_relays(const SliceTable& slices, const Fabric& fabric) {
     return best;
 }
 
+std::uint64_t least_hops(const SliceTable& slices) {
+    std::uint64_t hops = 0;
+    for (const auto& slice : slices.slices()) {
+        hops += slice.bytes > 0 ? slices.rank_set(slice.receivers).size() : 0;
+    }
+    return hops;
+}
+
 std::vector<PortSeconds> port_seconds(const RelayTable& relays, const Fabric& fabric) {
     std::vector<PortLoad> loads(fabric.ranks());
     for (std::size_t i = 0; i < relays.size(); ++i) {
