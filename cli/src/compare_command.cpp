@@ -49,6 +49,7 @@ std::vector<std::string> with_shared_unit(std::vector<std::string> texts) {
 
 CompareRequest make_request(const Options& options, Faults& all_faults) {
     CompareRequest request;
+    request.has_simulation = options.simulates;
     Faults faults;
     if (!options.methods.empty()) {
         request.methods.clear();

@@ -111,7 +111,7 @@ std::string method_row(const MethodReport& method, const Report& report, const S
                published_cell(method),
                multiple(method.seconds / report.line_rate_bound.time),
                size_cell(method.network),
-               size_cell(peak));
+               method.simulated ? seconds_number(method.simulated->seconds) + " s" : size_cell(peak));
 }
 
 /// Of the methods that an engine runs.
@@ -129,9 +129,11 @@ const MethodReport* fastest(const Report& report) {
     return best;
 }
 
+/// Where methods were simulated, their times take the place of the memory.
 std::string table(const Report& report, const Scenario& scenario) {
+    const bool is_simulated = std::ranges::any_of(report.methods, [](const MethodReport& method) { return method.simulated.has_value(); });
     std::string text = "  " + left("method   (?: in no engine)", 31) + right("predicted", 11) + "  " + left("[80 % range]", 15) + right("published", 10) +
-                       right("x bound", 9) + right("on NICs", 10) + right("+mem/GPU", 10) + "\n";
+                       right("x bound", 9) + right("on NICs", 10) + right(is_simulated ? "simulated" : "+mem/GPU", 10) + "\n";
     const auto* best = fastest(report);
     for (const auto& method : report.methods) {
         text += method_row(method, report, scenario, &method == best);

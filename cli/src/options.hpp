@@ -40,6 +40,7 @@ struct Options {
     std::vector<std::string> steps;
     Format format = Format::kTable;
     std::string output;
+    bool simulates = false;                                        ///< For kCompare: run each plan event by event too.
     bool prints_config = false;
     bool is_quiet = false;
     bool has_color = true;

@@ -11,6 +11,7 @@
 #include "refit/memory_advice.hpp"
 #include "refit/methods.hpp"
 #include "refit/quantity.hpp"
+#include "refit/simulate.hpp"
 #include "refit/vllm.hpp"
 
 namespace refit {
@@ -200,7 +201,10 @@ private:
     void add_plan(const Plan& plan) {
         auto loads = make_loads(plan, scenario_.cluster);
         auto entry = report_of(plan, loads);
-        entry.published = published_time(scenario_, plan.method, entry.seconds, request_.published);
+        entry.simulated = simulated_times(plan);
+        entry.kind = entry.simulated ? ReportKind::kSimulate : ReportKind::kEstimate;
+        const auto predicted = entry.simulated ? entry.simulated->seconds : entry.seconds;
+        entry.published = published_time(scenario_, plan.method, predicted, request_.published);
         report_.methods.push_back(std::move(entry));
         add_warnings(plan);
         if (plan.method == Method::kHybrid) {
@@ -209,6 +213,16 @@ private:
         } else if (plan.method == Method::kGatherBroadcast) {
             broadcast_loads_ = std::move(loads);
         }
+    }
+
+    [[nodiscard]] std::optional<SimulatedTimes> simulated_times(const Plan& plan) const {
+        if (!request_.has_simulation) {
+            return std::nullopt;
+        }
+        SimulateOptions options;
+        options.is_cancelled = request_.is_cancelled;
+        const auto run = simulate(plan, workload_, scenario_, options);
+        return run ? std::optional{SimulatedTimes{Seconds{run->seconds()}, Seconds{run->transfer_seconds}}} : std::nullopt;
     }
 
     /// Each once, though several methods may meet it.

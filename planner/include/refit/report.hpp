@@ -68,6 +68,13 @@ struct PeakBytes {
     bool operator==(const PeakBytes&) const = default;
 };
 
+/// Times of the same plan, run event by event.
+struct SimulatedTimes {
+    Seconds seconds;   ///< From the call until the last receiver is ready.
+    Seconds transfer;  ///< The transfers alone on their links.
+    bool operator==(const SimulatedTimes&) const = default;
+};
+
 /// What one method would do, or why it cannot run.
 /// Invariant: `refused` is not empty and no time is given, or the other way round.
 struct MethodReport {
@@ -86,7 +93,8 @@ struct MethodReport {
     Bottleneck bottleneck;
     std::vector<Phase> phases;
     std::vector<Term> terms;
-    std::optional<PublishedTime> published;
+    std::optional<SimulatedTimes> simulated;  ///< Where that was asked for.
+    std::optional<PublishedTime> published;   ///< Its error is that of the simulated time, where there is one.
     Faults refused;
 };
 

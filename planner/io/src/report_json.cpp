@@ -85,11 +85,14 @@ Json method_json(const MethodReport& method, const Report& report) {
                          {"constants", term.constants},
                          {"hidden", term.is_hidden}});
     }
-    json.update({{"seconds", method.seconds.value()},
-                 {"seconds_low", method.low.value()},
-                 {"seconds_high", method.high.value()},
+    // The range is that of the closed form, about the simulated time.
+    const auto seconds = method.simulated ? method.simulated->seconds : method.seconds;
+    const auto scale = seconds / method.seconds;
+    json.update({{"seconds", seconds.value()},
+                 {"seconds_low", method.low.value() * scale},
+                 {"seconds_high", method.high.value() * scale},
                  {"estimate_seconds", method.seconds.value()},
-                 {"transfer_seconds", method.transfer.value()},
+                 {"transfer_seconds", (method.simulated ? method.simulated->transfer : method.transfer).value()},
                  {"bound_seconds", report.bound.time.value()},
                  {"bound_line_rate_seconds", report.line_rate_bound.time.value()},
                  {"logical_bytes", method.logical.count()},

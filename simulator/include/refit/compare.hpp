@@ -20,6 +20,9 @@ struct CompareRequest {
                                  Method::kOptimal};
     std::vector<Seconds> steps{Seconds{60.0}, Seconds{120.0}, Seconds{300.0}};
     std::span<const PublishedRecord> published;
+    bool has_simulation = false;  ///< Also run each plan event by event.
+    /// Asked now and then while a plan runs; true leaves the rest without simulated times. May be empty.
+    std::function<bool()> is_cancelled;
     /// Called before each piece of work with its name and the share done. May be empty.
     std::function<void(std::string_view, double)> progress;
 };
