@@ -14,6 +14,7 @@
 #include "refit/m2n_relays.hpp"
 #include "refit/optimal.hpp"
 #include "refit/suggest.hpp"
+#include "refit/traffic.hpp"
 
 namespace refit {
 namespace {
@@ -138,9 +139,30 @@ void add_relay_stage(Plan& plan, const Workload& workload, RelayTable relays) {
     }
 }
 
-void add_relays(Plan& plan, const Workload& workload, const Cluster& cluster, const SideRates& rates) {
-    add_relay_stage(plan, workload,
-                    optimal_relays(SliceTable::make(workload, cluster.train_gpus()), Fabric{cluster, rates}));
+void add_relays(Plan& plan, const Workload& workload, std::uint32_t train_gpus, const Fabric& fabric) {
+    add_relay_stage(plan, workload, optimal_relays(SliceTable::make(workload, train_gpus), fabric));
+}
+
+std::string rank_name(const Cluster& cluster, RankId rank) {
+    return cluster.is_trainer(rank) ? "trainer " + std::to_string(rank.index())
+                                    : "generator " + std::to_string(rank.index() - cluster.train_gpus());
+}
+
+/// A plan goes only over NICs that reach each other. Every domain has one that works, so rails alone keep them apart.
+Result<Plan> reachable(Plan plan, const Cluster& cluster) {
+    const auto hop = unreachable_hop(plan, cluster);
+    if (!hop) {
+        return plan;
+    }
+    const auto domain = [&](RankId rank) { return std::to_string(cluster.domain_of(rank).index()); };
+    return fail(Faults{{ErrorCode::kInfeasible,
+                        "no-path",
+                        "fabric.rail_only = true: " + std::string{name_of(plan.method)} + " sends from " +
+                            rank_name(cluster, hop->source) + " to " + rank_name(cluster, hop->destination) +
+                            ", but no rail has a working NIC in both of NVLink domains " + domain(hop->source) +
+                            " and " + domain(hop->destination),
+                        "fabric.rail_only",
+                        Suggestion{"fabric.rail_only", "false", ""}}});
 }
 
 }  // namespace
@@ -206,14 +228,9 @@ Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& 
             add_relay_stage(plan, workload, std::move(*relays));
             break;
         }
-        case Method::kOptimal: {
-            const auto& constants = scenario.engine.constants;
-            add_relays(plan,
-                       workload,
-                       scenario.cluster,
-                       port_rates(scenario.cluster, constants.nic_efficiency.value, constants.nvlink_efficiency.value));
+        case Method::kOptimal:
+            add_relays(plan, workload, scenario.cluster.train_gpus(), make_fabric(scenario));
             break;
-        }
         case Method::kHybrid: {
             auto faults = check_reshard(scenario, workload);
             if (!faults.empty()) {
@@ -224,7 +241,7 @@ Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& 
             break;
         }
     }
-    return plan;
+    return reachable(std::move(plan), scenario.cluster);
 }
 
 Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& rates, const Workload& workload) {
@@ -243,7 +260,7 @@ Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& r
             add_transfers(plan, cluster, workload, everything, Spread::kStripes);
             break;
         case Method::kOptimal:
-            add_relays(plan, workload, cluster, rates);
+            add_relays(plan, workload, cluster.train_gpus(), Fabric{cluster, rates});
             break;
         case Method::kM2n:
             return fail(ErrorCode::kUnsupported,
@@ -255,7 +272,7 @@ Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& r
                         "method hybrid tells bulk parameters by their names and place in a model, which plain tensors do "
                         "not have; striped is what it does with bulk parameters");
     }
-    return plan;
+    return reachable(std::move(plan), cluster);
 }
 
 }  // namespace refit
