@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cells.hpp"
+#include "fabric_text.hpp"
 #include "faults_text.hpp"
 #include "options.hpp"
 #include "refit/layout_check.hpp"
@@ -75,7 +76,8 @@ std::string header(const Scenario& scenario) {
             ", " + describe_split(scenario.train.stage_layers) + "\n";
     text += "  generate   " + std::to_string(scenario.generate.gpus) + " x " + cluster.generate_system().gpu + "  " + describe(scenario.generate) +
             ", vLLM, not colocated\n";
-    return text + systems_of(scenario);
+    const auto fabric = fabric_text(cluster);
+    return text + systems_of(scenario) + (fabric.empty() ? "" : "  fabric     " + wrap(fabric, kWidth, 13) + "\n");
 }
 
 std::string published_cell(const MethodReport& method) {
@@ -242,6 +244,8 @@ std::string why(const MethodReport& slow, const MethodReport& fast) {
         text += ", and its many collective calls take longest";
     } else if (resource == "nvlink") {
         text += ", but its gathers fill NVLink first";
+    } else if (resource.starts_with("spine")) {
+        text += ", and the uplinks of " + slow.bottleneck.where + " are busy longest";
     } else if (phase_seconds(slow, "broadcast") > 0.0 && phase_seconds(slow, "gather") > 0.0) {
         text += ", gather and broadcast in turn on the same NICs";
     }

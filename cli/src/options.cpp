@@ -39,6 +39,7 @@ constexpr const char* kOutputGroup = "What to show";
 struct Raw {
     std::map<std::string, std::string> fields;
     std::vector<std::string> sets;
+    std::vector<std::string> nics;
     std::string format = "table";
     bool no_color = false;
     bool no_progress = false;
@@ -52,6 +53,10 @@ void add_scenario_options(CLI::App& command, Raw& raw) {
             ->type_name(option.placeholder)
             ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
+    command.add_option("--nic", raw.nics, "a GPU's NICs that are down or slow, for example trainer:17=down or 300=200Gbit/s")
+        ->group(group)
+        ->type_name("RANK=down|RATE")
+        ->allow_extra_args(false);
     command.add_option("--set", raw.sets, "any scenario field; --print-config lists them")
         ->group(group)
         ->type_name("FIELD=VALUE")
@@ -173,6 +178,14 @@ std::optional<std::string> collect_fields(const CLI::App& command, const Raw& ra
             options.field_flags.emplace_back(option.flag);
         }
     }
+    for (const auto& item : raw.nics) {
+        const auto equals = item.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            return "--nic takes RANK=down or RANK=RATE, not '" + item + "'";
+        }
+        options.fields.emplace_back("fabric.nics." + item.substr(0, equals), item.substr(equals + 1));
+        options.field_flags.emplace_back("--nic " + item.substr(0, equals));
+    }
     for (const auto& item : raw.sets) {
         const auto equals = item.find('=');
         if (equals == std::string::npos || equals == 0) {
@@ -245,6 +258,8 @@ const std::vector<FieldOption>& field_options() {
         {"--dtype", "dtype", "DTYPE", "bf16, fp16 or fp32"},
         {"--generate-dtype", "generate.dtype", "DTYPE", "dtype on the generation side"},
         {"--engine", "engine.name", "NAME", "an engine of data/engines"},
+        {"--oversubscription", "fabric.oversubscription", "RATIO", "NICs of a pod to its uplinks, for example 2:1"},
+        {"--domains-per-pod", "fabric.domains_per_pod", "N", "NVLink domains under one group of leaf switches"},
         {"--coverage", "engine.coverage", "NAME", "bulk path takes: nemo-rl-names, ffn, all or pattern:GLOB"},
     };
     return kOptions;

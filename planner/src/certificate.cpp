@@ -24,6 +24,26 @@ std::vector<PortSeconds> port_seconds(const Traffic& traffic, const Fabric& fabr
     return ports;
 }
 
+/// Takes the busiest uplink where it is busy longer than any port.
+void raise_by_uplinks(Certificate& certificate, const Traffic& traffic, const Fabric& fabric) {
+    const auto raise = [&](std::uint32_t pod, std::uint64_t bytes, double rate, const char* resource) {
+        const Seconds time{seconds(static_cast<double>(bytes), rate)};
+        if (time > certificate.port_time) {
+            certificate.port_time = time;
+            certificate.resource = resource;
+            certificate.pod = pod;
+        }
+    };
+    for (std::uint32_t pod = 0; pod < traffic.pods().size(); ++pod) {
+        raise(pod, traffic.pods()[pod].up, fabric.spine().up[pod], "spine-up");
+        raise(pod, traffic.pods()[pod].down, fabric.spine().down[pod], "spine-down");
+    }
+    for (std::uint32_t rank = fabric.ranks(); certificate.pod && rank > 0; --rank) {
+        const bool is_in_pod = fabric.pod_of(fabric.domain_of(rank - 1)) == *certificate.pod;
+        certificate.rank = is_in_pod ? RankId{rank - 1} : certificate.rank;
+    }
+}
+
 /// The largest bound where proxies may not lend their NICs to holders.
 Seconds without_lenders(const CutBounds& bounds) {
     Seconds largest = bounds.own_nic_egress.time;
@@ -49,10 +69,12 @@ Seconds one_stage_at_a_time(const Workload& workload, const SliceTable& slices, 
 
 Certificate certify(const Plan& plan, const Cluster& cluster, const Fabric& fabric, const Workload& workload, const SliceTable& slices) {
     Certificate certificate;
-    const auto busiest = busiest_port(port_seconds(traffic(plan, cluster), fabric));
+    const auto moved = traffic(plan, cluster);
+    const auto busiest = busiest_port(port_seconds(moved, fabric));
     certificate.port_time = busiest.time;
     certificate.resource = busiest.resource;
     certificate.rank = RankId{busiest.rank};
+    raise_by_uplinks(certificate, moved, fabric);
     certificate.bounds = cut_bounds(slices, fabric);
     certificate.relaxations.push_back({"if only the holders' own NICs send", without_lenders(certificate.bounds)});
     if (workload.train_stages() > 1) {
@@ -82,7 +104,8 @@ Certificate certify(const Plan& plan, const Scenario& scenario, const Workload& 
         if (placement == cluster.placement()) {
             return;
         }
-        const Cluster other{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement};
+        const Cluster other{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement,
+                            cluster.fabric()};
         certificate.relaxations.push_back(
             {std::move(condition), lower_bound(slices, Fabric{other, rates}).time});
     };

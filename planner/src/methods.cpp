@@ -14,6 +14,7 @@
 #include "refit/m2n_relays.hpp"
 #include "refit/optimal.hpp"
 #include "refit/suggest.hpp"
+#include "refit/traffic.hpp"
 
 namespace refit {
 namespace {
@@ -146,6 +147,28 @@ void add_optimal(Plan& plan, const Workload& workload, const SliceTable* slices,
                                       : optimal_relays(SliceTable::make(workload, cluster.train_gpus()), fabric));
 }
 
+std::string rank_name(const Cluster& cluster, RankId rank) {
+    return cluster.is_trainer(rank) ? "trainer " + std::to_string(rank.index())
+                                    : "generator " + std::to_string(rank.index() - cluster.train_gpus());
+}
+
+/// A plan goes only over NICs that reach each other. Every domain has one that works, so rails alone keep them apart.
+Result<Plan> reachable(Plan plan, const Cluster& cluster) {
+    const auto hop = unreachable_hop(plan, cluster);
+    if (!hop) {
+        return plan;
+    }
+    const auto domain = [&](RankId rank) { return std::to_string(cluster.domain_of(rank).index()); };
+    return fail(Faults{{ErrorCode::kInfeasible,
+                        "no-path",
+                        "fabric.rail_only = true: " + std::string{name_of(plan.method)} + " sends from " +
+                            rank_name(cluster, hop->source) + " to " + rank_name(cluster, hop->destination) +
+                            ", but no rail has a working NIC in both of NVLink domains " + domain(hop->source) +
+                            " and " + domain(hop->destination),
+                        "fabric.rail_only",
+                        Suggestion{"fabric.rail_only", "false", ""}}});
+}
+
 /// `slices` may be null.
 Result<Plan> plan_of(Method method, const Scenario& scenario, const Workload& workload, const SliceTable* slices) {
     Plan plan;
@@ -193,7 +216,7 @@ Result<Plan> plan_of(Method method, const Scenario& scenario, const Workload& wo
             break;
         }
     }
-    return plan;
+    return reachable(std::move(plan), scenario.cluster);
 }
 
 }  // namespace
@@ -268,7 +291,7 @@ Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& r
                         "method hybrid tells bulk parameters by their names and place in a model, which plain tensors do "
                         "not have; striped is what it does with bulk parameters");
     }
-    return plan;
+    return reachable(std::move(plan), cluster);
 }
 
 }  // namespace refit

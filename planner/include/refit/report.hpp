@@ -44,8 +44,9 @@ struct Phase {
 
 /// The resource that is busy for the largest share of the time.
 struct Bottleneck {
-    std::string resource;  ///< "nic-out", "nic-in", "nvlink", "collective-calls", "loading", "device-copies", "fixed".
-    std::string where;     ///< "trainer rank 17".
+    std::string resource;  ///< "nic-out", "nic-in", "nvlink", "spine-up", "spine-down", "collective-calls", "loading",
+                           ///< "device-copies", "fixed".
+    std::string where;     ///< "trainer rank 17", "pod 2".
     double share = 0.0;    ///< Of the refit's time. Range: 0 to 1.
     bool operator==(const Bottleneck&) const = default;
 };

@@ -12,10 +12,22 @@ using Json = nlohmann::json;
 
 Json optional_seconds(const std::optional<Seconds>& time) { return time ? Json(time->value()) : Json(nullptr); }
 
+/// NICs by rank of the job. Unit: B/s.
+Json fabric_json(const FabricSettings& fabric) {
+    Json nics = Json::object();
+    for (const auto& [rank, rate] : fabric.nics) {
+        nics[std::to_string(rank)] = rate ? Json(rate->bytes_per_second()) : Json("down");
+    }
+    return {{"domains_per_pod", fabric.domains_per_pod == 0 ? Json(nullptr) : Json(fabric.domains_per_pod)},
+            {"oversubscription", fabric.oversubscription},
+            {"rail_only", fabric.is_rail_only},
+            {"nics", nics}};
+}
+
 Json scenario_json(const Scenario& scenario) {
     const auto& cluster = scenario.cluster;
     const auto& placement = cluster.placement();
-    return {{"name", scenario.name},
+    Json json{{"name", scenario.name},
             {"note", scenario.note},
             {"model", scenario.model.id()},
             {"dtype", name_of(scenario.dtype)},
@@ -51,6 +63,10 @@ Json scenario_json(const Scenario& scenario) {
                 {"transfer_order", name_of(scenario.engine.options.transfer_order)},
                 {"shadow_copy", scenario.engine.options.has_shadow_copy}}}}},
             {"published", scenario.published}};
+    if (!cluster.fabric().is_plain()) {
+        json["fabric"] = fabric_json(cluster.fabric());
+    }
+    return json;
 }
 
 Json published_json(const std::optional<PublishedTime>& published) {

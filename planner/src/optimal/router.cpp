@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "busy.hpp"
@@ -22,7 +23,9 @@ constexpr double kTolerance = 1.0 + 1e-9;
 class Router {
 public:
     Router(const SliceTable& slices, const Fabric& fabric, const RouteLimits& limits)
-        : Router{fabric, limits.budget, make_job_book(slices, fabric, limits)} {}
+        : Router{fabric, limits.budget, make_job_book(slices, fabric, limits)} {
+        reserve_uplinks();
+    }
 
     RelayTable run() {
         std::uint32_t rounds = 0;
@@ -66,8 +69,26 @@ private:
           domain_out_(fabric.domains(), 0.0),
           domain_reserved_{std::move(book.domain_reserved)},
           pod_up_(std::max(fabric.spine().pods(), 1U), 0.0),
+          pod_reserved_(pod_up_.size(), 0.0),
           has_(fabric.ranks(), RelayTable::kNone),
           has_message_(fabric.ranks(), RelayTable::kNone) {}
+
+    /// What has to leave the holders' pods once, in equal shares.
+    void reserve_uplinks() {
+        for (const auto& job : jobs_) {
+            std::set<std::uint32_t> pods;
+            for (const auto& members : members_[job.holders]) {
+                pods.insert(fabric_.pod_of(members.domain));
+            }
+            const bool leaves = std::ranges::any_of(
+                job.targets, [&](const Members* target) { return !pods.contains(fabric_.pod_of(target->domain)); });
+            for (std::uint32_t i = 0; leaves && i < job.messages; ++i) {
+                for (const auto pod : pods) {
+                    pod_reserved_[pod] += static_cast<double>(table_.messages[job.first_message + i].bytes) / static_cast<double>(pods.size());
+                }
+            }
+        }
+    }
 
     void route(const Job& job, std::uint32_t message) {
         current_ = message;
@@ -141,9 +162,12 @@ private:
                 others.push_back(pod);
             }
         }
+        for (const auto& [pod, members] : held) {
+            pod_reserved_[pod] -= others.empty() ? 0.0 : bytes_ / static_cast<double>(held.size());
+        }
         std::optional<std::uint32_t> root;
         const auto least = [&](std::uint32_t pod) {
-            return seconds(pod_up_[pod] + bytes_ * static_cast<double>(others.size() - 1), fabric_.spine().up[pod]);
+            return seconds(pod_up_[pod] + pod_reserved_[pod] + bytes_ * static_cast<double>(others.size() - 1), fabric_.spine().up[pod]);
         };
         const auto turn = others.empty() ? 0 : current_ % others.size();
         std::rotate(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(turn), others.end());
@@ -164,7 +188,7 @@ private:
     [[nodiscard]] std::uint32_t crossing_from(const std::vector<Members>& holders, std::uint32_t root) const {
         const auto uplink = [&](std::uint32_t rank) {
             const auto pod = fabric_.pod_of(fabric_.domain_of(rank));
-            return seconds(pod_up_[pod] + bytes_, fabric_.spine().up[pod]);
+            return seconds(pod_up_[pod] + pod_reserved_[pod] + bytes_, fabric_.spine().up[pod]);
         };
         const auto holder = freest_holder(holders);
         const bool has_room = domain_has_room(fabric_.domain_of(holder)) && uplink(holder) <= budget_;
@@ -445,6 +469,7 @@ private:
     std::vector<double> domain_out_;        ///< Bytes sent by NICs of the domain.
     std::vector<double> domain_reserved_;   ///< First copies that it has yet to send. Unit: byte.
     std::vector<double> pod_up_;            ///< Bytes sent over the uplinks of the pod.
+    std::vector<double> pod_reserved_;      ///< First copies that have yet to leave it. Unit: byte.
     std::vector<std::uint32_t> has_;        ///< By rank: the hop that brought it the message of has_message_.
     std::vector<std::uint32_t> has_message_;
     std::vector<std::uint32_t> entered_;    ///< Where the message landed, in the domain that it entered first, then others.
