@@ -13,6 +13,9 @@ namespace refit::cli {
 namespace {
 
 int run(const Options& options) {
+    if (options.command == Command::kSimulate) {
+        return run_simulate(options);
+    }
     const auto library = open_library();
     if (!library) {
         return refuse(library.error(), options);
@@ -24,6 +27,7 @@ int run(const Options& options) {
             return run_plan(options, *library);
         case Command::kShow:
             return run_show(options, *library);
+        case Command::kSimulate:
         case Command::kCompare:
         case Command::kExplain:
             break;

@@ -31,7 +31,7 @@ const std::vector<std::string> kFormatNames{"table", "json", "csv", "md"};
 const std::map<std::string, Format> kFormats{
     {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"md", Format::kMarkdown}};
 
-constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kPlan, Command::kShow};
+constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kPlan, Command::kSimulate, Command::kShow};
 constexpr const char* kOutputGroup = "What to show";
 
 /// What CLI11 fills; turned into Options afterwards.
@@ -39,6 +39,7 @@ struct Raw {
     std::map<std::string, std::string> fields;
     std::vector<std::string> sets;
     std::string format = "table";
+    std::string quotient = "on";
     bool no_color = false;
     bool no_progress = false;
 };
@@ -125,11 +126,28 @@ void add_plan(CLI::App& command, Options& options, Raw& raw) {
     add_output_options(command, options, raw);
 }
 
+void add_simulate(CLI::App& command, Options& options, Raw& raw) {
+    const char* group = "A list of flows (docs/flows.md)";
+    command.add_option("--flows", options.flows, "first line: GPUs, GPUs a node, NVLink and NIC rate, flows; then source, destination, bytes a line")
+        ->type_name("FILE")
+        ->group(group);
+    command.add_option("--quotient", raw.quotient, "on (default) or off: run flows that are alike as one")
+        ->type_name("on|off")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->group(group);
+    command.add_option("--fast", options.fast, "approximate: end flows together that end within this part of the time, for example 0.001")
+        ->type_name("PART")
+        ->group(group);
+    add_scenario_options(command, raw);
+    add_output_options(command, options, raw);
+}
+
 void add_commands(CLI::App& app, Options& options, Raw& raw) {
     add_comparison(*app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try"), options, raw);
     add_comparison(*app.add_subcommand("explain", "every term of each method with its formula, values and source"), options, raw);
     add_check(*app.add_subcommand("check", "every reason why a refit cannot run, each with what would"), options, raw);
     add_plan(*app.add_subcommand("plan", "who sends which bytes to whom, hop by hop"), options, raw);
+    add_simulate(*app.add_subcommand("simulate", "when each flow of a list ends, links being shared fairly"), options, raw);
     add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
 }
 
@@ -203,6 +221,8 @@ const char* name_of(Command command) noexcept {
             return "check";
         case Command::kPlan:
             return "plan";
+        case Command::kSimulate:
+            return "simulate";
         case Command::kShow:
             return "show";
         case Command::kCompare:
@@ -261,6 +281,7 @@ Parsed parse_options(int argc, const char* const* argv) {
                            "'? There are " + join_names(kFormatNames));
     }
     options.format = kFormats.at(raw.format);
+    options.has_quotient = raw.quotient == "on";
     options.has_color = wants_color(raw);
     options.shows_progress = !raw.no_progress && !options.is_quiet;
     if (const auto message = collect_fields(*command, raw, options)) {

@@ -11,7 +11,7 @@
 
 namespace refit::cli {
 
-enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kShow };
+enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate, kShow };
 [[nodiscard]] const char* name_of(Command command) noexcept;
 enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 
@@ -35,6 +35,9 @@ struct Options {
     std::string tensors;                                           ///< For kPlan: a file of explicit tensors.
     std::vector<std::string> methods;
     std::string explain;                                           ///< For kPlan: a rank or a class of tensors.
+    std::string flows;                                             ///< For kSimulate: a file of flows.
+    bool has_quotient = true;                                      ///< For flows: those that are alike run as one.
+    std::optional<double> fast;                                    ///< For flows: the tolerance of an approximation.
     std::vector<std::string> steps;
     Format format = Format::kTable;
     std::string output;
