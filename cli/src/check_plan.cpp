@@ -32,9 +32,13 @@ bool is_plan_file(const std::string& name) {
     return text && text->find("\"refit.plan\"") != std::string::npos;
 }
 
+Result<io::PlanFile> read_plan_file(const std::string& name) {
+    const auto bytes = io::read_text(name, kMostBytes);
+    return bytes ? io::read_plan(*bytes, name) : Result<io::PlanFile>{fail(Faults{bytes.error()})};
+}
+
 int run_plan_check(const Options& options) {
-    const auto bytes = io::read_text(options.scenario, kMostBytes);
-    const auto file = bytes ? io::read_plan(*bytes, options.scenario) : Result<io::PlanFile>{fail(Faults{bytes.error()})};
+    const auto file = read_plan_file(options.scenario);
     if (!file) {
         return refuse(file.error(), options);
     }

@@ -10,7 +10,7 @@ namespace refit::cli {
 int run_comparison(const Options& options, const io::Library& library);
 int run_check(const Options& options, const io::Library& library);
 int run_plan(const Options& options, const io::Library& library);
-int run_simulate(const Options& options);
+int run_simulate(const Options& options, const io::Library& library);
 int run_show(const Options& options, const io::Library& library);
 
 }  // namespace refit::cli

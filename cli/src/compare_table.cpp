@@ -69,15 +69,8 @@ std::string systems_of(const Scenario& scenario) {
 }
 
 std::string header(const Scenario& scenario) {
-    const auto payload = scenario.model.payload_totals();
     const auto& cluster = scenario.cluster;
-    Bytes bytes;
-    for (const auto& entry : scenario.payload()) {
-        bytes += entry.bytes();
-    }
-    std::string text = scenario.model.title() + "  " + parameter_count(payload.parameters) + " parameters, " +
-                       upper(name_of(scenario.dtype)) + ", " + format_bytes(bytes) + " in " + plural(payload.tensors, "tensor");
-    text += scenario.model.totals(ModelPart::kMtp).tensors > 0 ? " (MTP left out)\n" : "\n";
+    auto text = moved_line(scenario) + "\n";
     text += "  train      " + std::to_string(scenario.train.gpus) + " x " + cluster.train_system().gpu + "  " + describe(scenario.train) +
             ", " + describe_split(scenario.train.stage_layers) + "\n";
     text += "  generate   " + std::to_string(scenario.generate.gpus) + " x " + cluster.generate_system().gpu + "  " + describe(scenario.generate) +
@@ -454,6 +447,17 @@ std::string title_of(const MethodReport& method, const Scenario& scenario) {
     }
     const auto mark = method.is_calibrated ? "" : " ?";
     return "reshard, " + scenario.engine.title + " (hybrid)" + mark;
+}
+
+std::string moved_line(const Scenario& scenario) {
+    const auto payload = scenario.model.payload_totals();
+    Bytes bytes;
+    for (const auto& entry : scenario.payload()) {
+        bytes += entry.bytes();
+    }
+    const auto text = scenario.model.title() + "  " + parameter_count(payload.parameters) + " parameters, " +
+                      upper(name_of(scenario.dtype)) + ", " + format_bytes(bytes) + " in " + plural(payload.tensors, "tensor");
+    return text + (scenario.model.totals(ModelPart::kMtp).tensors > 0 ? " (MTP left out)" : "");
 }
 
 std::string compare_table(const Report& report, const Scenario& scenario, const std::string& target, bool has_own_step) {

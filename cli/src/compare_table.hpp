@@ -13,6 +13,9 @@ namespace refit::cli {
 [[nodiscard]] std::string compare_table(const Report& report, const Scenario& scenario, const std::string& target,
                                         bool has_own_step);
 
+/// "DeepSeek-V3  671.03 B parameters, BF16, 1.342 TB in 45,395 tensors (MTP left out)".
+[[nodiscard]] std::string moved_line(const Scenario& scenario);
+
 /// "gather-and-broadcast", "reshard, NeMo RL (hybrid)" …
 [[nodiscard]] std::string title_of(const MethodReport& method, const Scenario& scenario);
 

@@ -8,13 +8,14 @@
 #include "exit_code.hpp"
 #include "options.hpp"
 #include "session.hpp"
+#include "simulate_flows.hpp"
 
 namespace refit::cli {
 namespace {
 
 int run(const Options& options) {
-    if (options.command == Command::kSimulate) {
-        return run_simulate(options);
+    if (options.command == Command::kSimulate && !options.flows.empty()) {
+        return run_simulate_flows(options);
     }
     const auto library = open_library();
     if (!library) {
@@ -25,9 +26,10 @@ int run(const Options& options) {
             return is_plan_file(options.scenario) ? run_plan_check(options) : run_check(options, *library);
         case Command::kPlan:
             return run_plan(options, *library);
+        case Command::kSimulate:
+            return run_simulate(options, *library);
         case Command::kShow:
             return run_show(options, *library);
-        case Command::kSimulate:
         case Command::kCompare:
         case Command::kExplain:
             break;

@@ -22,6 +22,7 @@ Examples:
   refit explain deepseek-v3-h100                          every term, formula and source
   refit check my.json                                     all faults at once, each with a cure
   refit plan deepseek-v3-h100 -O plan.json                who sends which bytes to whom
+  refit simulate deepseek-v3-h100 --trace out.json        its course in time, what waits for what
   refit show rank deepseek-v3-h100 37                     which weights a rank holds
 
 The environment may stand for a flag: REFIT_SYSTEM for --system; REFIT_DATA names another data folder.
@@ -127,18 +128,29 @@ void add_plan(CLI::App& command, Options& options, Raw& raw) {
 }
 
 void add_simulate(CLI::App& command, Options& options, Raw& raw) {
-    const char* group = "A list of flows (docs/flows.md)";
+    const char* group = "What to simulate";
+    command.add_option("scenario", options.scenario, "a scenario, a scenario file, a NeMo RL recipe (.yaml), or a plan file")->type_name("");
+    command.add_option("--method", options.methods, "hybrid (default), gather-broadcast, direct, striped, m2n, optimal")
+        ->type_name("NAME")
+        ->allow_extra_args(false)
+        ->group(group);
+    command.add_option("--scenario", options.plan_scenario, "of a plan file: what it was planned for (default: the one that it names)")
+        ->type_name("NAME|FILE")
+        ->group(group);
+    add_scenario_options(command, raw);
+    command.add_option("--trace", options.trace, "also write the course as Chrome trace events, which Perfetto opens")
+        ->type_name("FILE.json")
+        ->group(kOutputGroup);
     command.add_option("--flows", options.flows, "first line: GPUs, GPUs a node, NVLink and NIC rate, flows; then source, destination, bytes a line")
         ->type_name("FILE")
-        ->group(group);
+        ->group("A list of flows (docs/flows.md)");
     command.add_option("--quotient", raw.quotient, "on (default) or off: run flows that are alike as one")
         ->type_name("on|off")
         ->check(CLI::IsMember({"on", "off"}))
-        ->group(group);
+        ->group("A list of flows (docs/flows.md)");
     command.add_option("--fast", options.fast, "approximate: end flows together that end within this part of the time, for example 0.001")
         ->type_name("PART")
-        ->group(group);
-    add_scenario_options(command, raw);
+        ->group("A list of flows (docs/flows.md)");
     add_output_options(command, options, raw);
 }
 
@@ -147,7 +159,7 @@ void add_commands(CLI::App& app, Options& options, Raw& raw) {
     add_comparison(*app.add_subcommand("explain", "every term of each method with its formula, values and source"), options, raw);
     add_check(*app.add_subcommand("check", "every reason why a refit cannot run, each with what would"), options, raw);
     add_plan(*app.add_subcommand("plan", "who sends which bytes to whom, hop by hop"), options, raw);
-    add_simulate(*app.add_subcommand("simulate", "when each flow of a list ends, links being shared fairly"), options, raw);
+    add_simulate(*app.add_subcommand("simulate", "the course of one method in time: critical path, timeline, links, waits; or when a list of flows ends"), options, raw);
     add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
 }
 

@@ -33,6 +33,7 @@ std::string command_text(const Options& options) {
     auto text = program_name() + " " + name_of(options.command);
     text += options.what.empty() ? "" : " " + options.what;
     text += options.scenario.empty() ? "" : " " + quoted(options.scenario);
+    text += options.plan_scenario.empty() ? "" : " --scenario " + quoted(options.plan_scenario);
     for (const auto& method : options.methods) {
         text += " --method " + quoted(method);
     }

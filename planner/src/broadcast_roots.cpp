@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "broadcast_roots.hpp"
+#include "refit/broadcast_roots.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +15,7 @@ bool has_each_stage(const Scenario& scenario) {
 
 std::vector<SentPacks> dealt_packs(const Scenario& scenario,
                                    const Workload& workload,
-                                   const ClassIndices& classes,
+                                   std::span<const std::uint32_t> classes,
                                    Bytes target) {
     std::vector<SentPacks> roots;
     const auto order = export_order(workload, classes);

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "broadcast_roots.hpp"
+#include "refit/broadcast_roots.hpp"
 #include "plan_builder.hpp"
 #include "refit/megatron.hpp"
 #include "refit/memory.hpp"

@@ -6,8 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "broadcast_roots.hpp"
-#include "packs.hpp"
+#include "plan_builder.hpp"
+#include "refit/broadcast_roots.hpp"
+#include "refit/packs.hpp"
 
 namespace refit {
 namespace {

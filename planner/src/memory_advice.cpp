@@ -6,7 +6,8 @@
 #include <cstdio>
 #include <numeric>
 
-#include "broadcast_roots.hpp"
+#include "plan_builder.hpp"
+#include "refit/broadcast_roots.hpp"
 #include "refit/quantity.hpp"
 
 namespace refit {

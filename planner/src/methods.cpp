@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "broadcast_roots.hpp"
+#include "refit/broadcast_roots.hpp"
 #include "plan_builder.hpp"
 #include "refit/layout_check.hpp"
 #include "refit/m2n_relays.hpp"
@@ -138,9 +138,62 @@ void add_relay_stage(Plan& plan, const Workload& workload, RelayTable relays) {
     }
 }
 
-void add_relays(Plan& plan, const Workload& workload, const Cluster& cluster, const SideRates& rates) {
+/// `slices` may be null: they are then made here.
+void add_optimal(Plan& plan, const Workload& workload, const SliceTable* slices, const Cluster& cluster, const SideRates& rates) {
+    const Fabric fabric{cluster, rates};
     add_relay_stage(plan, workload,
-                    optimal_relays(SliceTable::make(workload, cluster.train_gpus()), Fabric{cluster, rates}));
+                    slices != nullptr ? optimal_relays(*slices, fabric)
+                                      : optimal_relays(SliceTable::make(workload, cluster.train_gpus()), fabric));
+}
+
+/// `slices` may be null.
+Result<Plan> plan_of(Method method, const Scenario& scenario, const Workload& workload, const SliceTable* slices) {
+    Plan plan;
+    plan.method = method;
+    plan.coverage = method == Method::kHybrid ? scenario.coverage : Coverage::kAll;
+    const auto everything = select(workload, Coverage::kAll, true);
+    const auto order = scenario.engine.options.transfer_order;
+    if (auto fault = senders_fault(scenario, method)) {
+        return fail(Faults{std::move(*fault)});
+    }
+    switch (method) {
+        case Method::kGatherBroadcast:
+            add_gather_broadcast(plan, scenario, workload, everything);
+            break;
+        case Method::kDirect:
+            add_transfers(plan, scenario.cluster, workload, everything, Spread::kEveryReplica, order);
+            break;
+        case Method::kStriped:
+            add_transfers(plan, scenario.cluster, workload, everything, Spread::kStripes, order);
+            break;
+        case Method::kM2n: {
+            auto relays = m2n_relays(scenario, workload);
+            if (!relays) {
+                return fail(std::move(relays.error()));
+            }
+            add_relay_stage(plan, workload, std::move(*relays));
+            break;
+        }
+        case Method::kOptimal: {
+            const auto& constants = scenario.engine.constants;
+            add_optimal(plan,
+                        workload,
+                        slices,
+                        scenario.cluster,
+                        port_rates(scenario.cluster, constants.nic_efficiency.value, constants.nvlink_efficiency.value));
+            break;
+        }
+        case Method::kHybrid: {
+            auto faults = check_reshard(scenario, workload);
+            if (!faults.empty()) {
+                return fail(std::move(faults));
+            }
+            add_transfers(plan, scenario.cluster, workload, select(workload, scenario.coverage, true), Spread::kStripes, order);
+            add_gather_broadcast(plan, scenario, workload, select(workload, scenario.coverage, false));
+            break;
+        }
+    }
+    return plan;
 }
 
 }  // namespace
@@ -180,51 +233,11 @@ Result<Method> parse_method(std::string_view text) {
 }
 
 Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& workload) {
-    Plan plan;
-    plan.method = method;
-    plan.coverage = method == Method::kHybrid ? scenario.coverage : Coverage::kAll;
-    const auto everything = select(workload, Coverage::kAll, true);
-    const auto order = scenario.engine.options.transfer_order;
-    if (auto fault = senders_fault(scenario, method)) {
-        return fail(Faults{std::move(*fault)});
-    }
-    switch (method) {
-        case Method::kGatherBroadcast:
-            add_gather_broadcast(plan, scenario, workload, everything);
-            break;
-        case Method::kDirect:
-            add_transfers(plan, scenario.cluster, workload, everything, Spread::kEveryReplica, order);
-            break;
-        case Method::kStriped:
-            add_transfers(plan, scenario.cluster, workload, everything, Spread::kStripes, order);
-            break;
-        case Method::kM2n: {
-            auto relays = m2n_relays(scenario, workload);
-            if (!relays) {
-                return fail(std::move(relays.error()));
-            }
-            add_relay_stage(plan, workload, std::move(*relays));
-            break;
-        }
-        case Method::kOptimal: {
-            const auto& constants = scenario.engine.constants;
-            add_relays(plan,
-                       workload,
-                       scenario.cluster,
-                       port_rates(scenario.cluster, constants.nic_efficiency.value, constants.nvlink_efficiency.value));
-            break;
-        }
-        case Method::kHybrid: {
-            auto faults = check_reshard(scenario, workload);
-            if (!faults.empty()) {
-                return fail(std::move(faults));
-            }
-            add_transfers(plan, scenario.cluster, workload, select(workload, scenario.coverage, true), Spread::kStripes, order);
-            add_gather_broadcast(plan, scenario, workload, select(workload, scenario.coverage, false));
-            break;
-        }
-    }
-    return plan;
+    return plan_of(method, scenario, workload, nullptr);
+}
+
+Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& workload, const SliceTable& slices) {
+    return plan_of(method, scenario, workload, &slices);
 }
 
 Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& rates, const Workload& workload) {
@@ -243,7 +256,7 @@ Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& r
             add_transfers(plan, cluster, workload, everything, Spread::kStripes);
             break;
         case Method::kOptimal:
-            add_relays(plan, workload, cluster, rates);
+            add_optimal(plan, workload, nullptr, cluster, rates);
             break;
         case Method::kM2n:
             return fail(ErrorCode::kUnsupported,

@@ -6,8 +6,7 @@
 namespace refit {
 
 std::string_view name_of(ReportKind kind) noexcept {
-    static_cast<void>(kind);
-    return "estimate";
+    return kind == ReportKind::kSimulate ? "simulate" : "estimate";
 }
 
 const MethodReport* Report::find(Method method) const noexcept {

@@ -118,21 +118,35 @@ std::optional<PublishedTime> published_time(const Scenario& scenario, Method met
 
 class Comparison {
 public:
-    Comparison(const Scenario& scenario, const CompareRequest& request)
-        : scenario_{scenario},
-          request_{request},
-          workload_{Workload::make(scenario)},
-          setting_{make_setting(scenario, workload_)} {}
+    Comparison(const Scenario& scenario, const CompareRequest& request, const Workload& workload)
+        : scenario_{scenario}, request_{request}, workload_{workload}, setting_{make_setting(scenario, workload_)} {}
 
     Report run() {
         tell("bounds", 0.0);
-        add_bounds();
+        const auto slices = SliceTable::make(workload_, scenario_.cluster.train_gpus());
+        add_bounds(slices);
         add_fractions();
         const auto count = static_cast<double>(request_.methods.size());
         for (std::size_t i = 0; i < request_.methods.size(); ++i) {
             tell(name_of(request_.methods[i]), (1.0 + static_cast<double>(i)) / (count + 2.0));
-            add_method(request_.methods[i]);
+            add_method(request_.methods[i], slices);
         }
+        add_rest(count);
+        return std::move(report_);
+    }
+
+    Report run(const Plan& plan) {
+        tell("bounds", 0.0);
+        add_bounds(SliceTable::make(workload_, scenario_.cluster.train_gpus()));
+        add_fractions();
+        tell(name_of(plan.method), 1.0 / 3.0);
+        add_plan(plan);
+        add_rest(1.0);
+        return std::move(report_);
+    }
+
+private:
+    void add_rest(double count) {
         add_speedup();
         tell("what to try", (1.0 + count) / (count + 2.0));
         if (const auto* hybrid = report_.find(Method::kHybrid); hybrid != nullptr && hybrid->refused.empty()) {
@@ -142,19 +156,16 @@ public:
         }
         add_steps();
         add_assumptions();
-        return std::move(report_);
     }
 
-private:
     void tell(std::string_view what, double done) const {
         if (request_.progress) {
             request_.progress(what, done);
         }
     }
 
-    void add_bounds() {
+    void add_bounds(const SliceTable& slices) {
         const auto& constants = scenario_.engine.constants;
-        const auto slices = SliceTable::make(workload_, scenario_.cluster.train_gpus());
         const auto bound = [&](double nic, double nvlink) {
             return lower_bound(slices, Fabric{scenario_.cluster, port_rates(scenario_.cluster, nic, nvlink)});
         };
@@ -174,8 +185,8 @@ private:
         report_.ffn_fraction = fraction(Coverage::kFfn);
     }
 
-    void add_method(Method method) {
-        auto plan = make_plan(method, scenario_, workload_);
+    void add_method(Method method, const SliceTable& slices) {
+        auto plan = make_plan(method, scenario_, workload_, slices);
         if (!plan) {
             MethodReport entry;
             entry.method = method;
@@ -183,15 +194,19 @@ private:
             report_.methods.push_back(std::move(entry));
             return;
         }
-        auto loads = make_loads(*plan, scenario_.cluster);
-        auto entry = report_of(*plan, loads);
-        entry.published = published_time(scenario_, method, entry.seconds, request_.published);
+        add_plan(*plan);
+    }
+
+    void add_plan(const Plan& plan) {
+        auto loads = make_loads(plan, scenario_.cluster);
+        auto entry = report_of(plan, loads);
+        entry.published = published_time(scenario_, plan.method, entry.seconds, request_.published);
         report_.methods.push_back(std::move(entry));
-        add_warnings(*plan);
-        if (method == Method::kHybrid) {
+        add_warnings(plan);
+        if (plan.method == Method::kHybrid) {
             hybrid_loads_ = std::move(loads);
-            region_ = largest_region(*plan, workload_);
-        } else if (method == Method::kGatherBroadcast) {
+            region_ = largest_region(plan, workload_);
+        } else if (plan.method == Method::kGatherBroadcast) {
             broadcast_loads_ = std::move(loads);
         }
     }
@@ -360,6 +375,8 @@ private:
         assume("finalize_slow_allgather_factor", constants.finalize_slow_allgather_factor, "1");
         assume("finalize_per_local_byte", constants.finalize_per_local_byte, "s/B");
         assume("nic_sharing", constants.nic_sharing, "1");
+        assume("ring_nics", constants.ring_nics, "1");
+        assume("ring_hop_cost", constants.ring_hop_cost, "s");
         assume("model_error", constants.model_error, "1");
         const auto used = static_cast<double>(scenario_.cluster.placement().train_gpus_per_domain);
         report_.assumptions.push_back({"placement.gpus_used_per_domain", used, "GPUs", used, used, "scenario, or the largest multiple of 16 in a domain", "assumed", {}});
@@ -367,7 +384,7 @@ private:
 
     const Scenario& scenario_;
     const CompareRequest& request_;
-    Workload workload_;
+    const Workload& workload_;
     Setting setting_;
     Report report_;
     std::optional<PlanLoads> hybrid_loads_;
@@ -377,6 +394,13 @@ private:
 
 }  // namespace
 
-Report compare(const Scenario& scenario, const CompareRequest& request) { return Comparison{scenario, request}.run(); }
+Report compare(const Scenario& scenario, const CompareRequest& request) {
+    const auto workload = Workload::make(scenario);
+    return Comparison{scenario, request, workload}.run();
+}
+
+Report report_on(const Plan& plan, const Scenario& scenario, const Workload& workload, const CompareRequest& request) {
+    return Comparison{scenario, request, workload}.run(plan);
+}
 
 }  // namespace refit

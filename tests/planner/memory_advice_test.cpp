@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "../shipped.hpp"
-#include "packs.hpp"
+#include "refit/packs.hpp"
 #include "refit/methods.hpp"
 
 namespace refit {

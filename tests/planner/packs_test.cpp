@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packs.hpp"
+#include "refit/packs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,6 +13,7 @@ TEST(Report, FindsAMethodOrNothing) {
     EXPECT_EQ(report.find(Method::kDirect), &report.methods[0]);
     EXPECT_EQ(report.find(Method::kHybrid), nullptr);
     EXPECT_EQ(name_of(ReportKind::kEstimate), "estimate");
+    EXPECT_EQ(name_of(ReportKind::kSimulate), "simulate");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 usage: validate.py SCHEMA FOLDER
        validate.py SCHEMA FOLDER-OF-SCENARIOS PROGRAM
-       validate.py SCHEMA plan-report|plan-file PROGRAM
+       validate.py SCHEMA plan-report|plan-file|simulation PROGRAM
 
 Also tries the schema itself: without a required key, with a key more, and with a newer major version nothing may pass.
 Exits with 77 where the module jsonschema is missing, which ctest counts as skipped.
@@ -35,14 +35,21 @@ OTHER_REPORTS = (
      "--set", "engine.options.broadcast_group=generators", "--set", "engine.options.shadow_copy=true"],
 )
 
+SIMULATIONS = (
+    ["deepseek-v3-h100"],
+    ["deepseek-v3-gb200", "--method", "gather-broadcast"],
+    ["qwen3-235b-h100", "--method", "direct"],
+    ["reshard-one-domain", "--method", "optimal"],
+)
+
 
 def reject_constant(name):
     raise ValueError(f"{name} is no JSON")
 
 
-def report(program, arguments):
+def report(program, arguments, command="compare"):
     """What the program prints as JSON; it answers or says that every method is refused."""
-    command = [program, "compare", *arguments, "-o", "json"]
+    command = [program, command, *arguments, "-o", "json"]
     run = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.environ["PATH"]}, check=False)
     if run.returncode not in (0, 4) or run.stderr:
         raise RuntimeError(f"{' '.join(arguments)}: exit {run.returncode}\n{run.stderr}")
@@ -70,6 +77,13 @@ def documents(folder, program):
         words = ["qwen3-235b-h100", "--method", "hybrid", "--coverage", "pattern:*.down_proj.weight",
                  "--set", "engine.options.broadcast_senders=2"]
         yield " ".join(words), planned(program, folder, words)
+        return
+    if folder == "simulation":
+        for words in SIMULATIONS:
+            document = report(program, words, "simulate")
+            if document["methods"][0]["kind"] != "simulate" or "simulation" not in document:
+                raise RuntimeError(f"{' '.join(words)}: no simulation")
+            yield " ".join(words), document
         return
     files = sorted(pathlib.Path(folder).glob("*.json"))
     if program is None:

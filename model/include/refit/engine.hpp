@@ -38,6 +38,8 @@ struct EngineConstants {
     Constant finalize_slow_allgather_factor; ///< Alternative: share of the NVLink rate that replicas reach.
     Constant finalize_per_local_byte;        ///< Alternative: per byte of the local shard. Unit: s/B.
     Constant nic_sharing;                    ///< How far a broadcast adds to gathers on the same NICs. Range: 0 to 1.
+    Constant ring_nics;                      ///< Most NICs of a domain over which a ring spreads its channels.
+    Constant ring_hop_cost;                  ///< By how much each rank of a ring lags behind the one before. Unit: s.
     Constant model_error;                    ///< Relative widening of a predicted range, each way.
     bool operator==(const EngineConstants&) const = default;
 };

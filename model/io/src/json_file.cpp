@@ -56,11 +56,17 @@ Failure unwritable(const std::filesystem::path& file, const std::string& why) {
     return fail(ErrorCode::kIo, "unwritable", "cannot be written: " + why, file.string());
 }
 
-bool write_text(const std::filesystem::path& file, std::string_view text) {
+using Write = std::function<bool(std::ostream&)>;
+
+enum class Written : std::uint8_t { kWhole, kGivenUp, kFailed };
+
+Written write_by(const std::filesystem::path& file, const Write& write) {
     std::ofstream stream{file, std::ios::binary | std::ios::trunc};
-    stream << text;
-    stream.close();
-    return !stream.fail();
+    const bool is_whole = write(stream);
+    if (stream.good()) {
+        stream.close();
+    }
+    return stream.fail() ? Written::kFailed : is_whole ? Written::kWhole : Written::kGivenUp;
 }
 
 /// Where the number stands that the parser quotes as too large; the origin alone where it cannot be found.
@@ -140,6 +146,22 @@ Result<nlohmann::json> read_json(const std::filesystem::path& file) {
 }
 
 Result<bool> write_whole(const std::filesystem::path& file, std::string_view text) {
+    return write_whole(file, [&](std::ostream& stream) {
+        stream << text;
+        return true;
+    });
+}
+
+Result<bool> write_whole(const std::filesystem::path& file, const std::function<bool(const TextSink&)>& produce) {
+    return write_whole(file, [&](std::ostream& stream) {
+        return produce([&](std::string_view text) {
+            stream << text;
+            return stream.good();
+        });
+    });
+}
+
+Result<bool> write_whole(const std::filesystem::path& file, const Write& write) {
     namespace fs = std::filesystem;
     std::error_code error;
     const auto kind = fs::status(file, error).type();
@@ -148,15 +170,16 @@ Result<bool> write_whole(const std::filesystem::path& file, std::string_view tex
     }
     if (kind != fs::file_type::regular && kind != fs::file_type::not_found) {
         // A device or a pipe is written to, never replaced.
-        return write_text(file, text) ? Result<bool>{true} : unwritable(file, reason());
+        const auto written = write_by(file, write);
+        return written == Written::kFailed ? unwritable(file, reason()) : Result<bool>{written == Written::kWhole};
     }
     const auto target = kind == fs::file_type::regular ? fs::canonical(file, error) : file;
     auto partial = target;
     partial += "." + std::to_string(getpid()) + ".partial";
-    if (!write_text(partial, text)) {
+    if (const auto written = write_by(partial, write); written != Written::kWhole) {
         const auto why = reason();
         fs::remove(partial, error);
-        return unwritable(file, why);
+        return written == Written::kFailed ? unwritable(file, why) : Result<bool>{false};
     }
     fs::rename(partial, target, error);
     if (error) {

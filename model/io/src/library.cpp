@@ -105,6 +105,8 @@ EngineConstants constants_from(const Json& json, const std::string& origin, Faul
             .finalize_slow_allgather_factor = reader.efficiency("finalize_slow_allgather_factor"),
             .finalize_per_local_byte = reader.constant("finalize_per_local_byte"),
             .nic_sharing = reader.constant("nic_sharing"),
+            .ring_nics = reader.constant("ring_nics"),
+            .ring_hop_cost = reader.constant("ring_hop_cost"),
             .model_error = reader.constant("model_error")};
     reader.refuse_unknown();
     return constants;

@@ -15,8 +15,12 @@
 namespace refit {
 
 /// Where a report's times come from.
-enum class ReportKind : std::uint8_t { kEstimate };
+enum class ReportKind : std::uint8_t {
+    kEstimate,  ///< The closed form.
+    kSimulate,  ///< Event by event.
+};
 
+/// "estimate", "simulate".
 [[nodiscard]] std::string_view name_of(ReportKind kind) noexcept;
 
 /// A part of the refit's time with the formula that gives it.

@@ -9,8 +9,8 @@
 
 #include "busy.hpp"
 #include "jobs.hpp"
+#include "least_loaded.hpp"
 #include "members.hpp"
-#include "refit/optimal.hpp"
 
 namespace refit {
 namespace {
@@ -26,9 +26,20 @@ public:
 
     RelayTable run() {
         std::uint32_t rounds = 0;
+        std::size_t hops = 0;
         for (const auto& job : jobs_) {
             rounds = std::max(rounds, job.messages);
+            for (const auto& list : {job.targets, job.local}) {
+                for (const auto* receivers : list) {
+                    hops += job.messages * receivers->ranks.size();
+                }
+            }
         }
+        // As many as there are if nobody lends its NIC.
+        table_.message.reserve(hops);
+        table_.source.reserve(hops);
+        table_.destination.reserve(hops);
+        table_.follows.reserve(hops);
         for (std::uint32_t round = 0; round < rounds; ++round) {
             for (const auto& job : jobs_) {
                 if (round < job.messages) {
@@ -44,6 +55,7 @@ private:
         : fabric_{fabric},
           budget_{budget},
           members_{std::move(book.members)},
+          lists_{std::move(book.lists)},
           reserves_{std::move(book.reserves)},
           jobs_{std::move(book.jobs)},
           table_{std::move(book.table)},
@@ -79,10 +91,9 @@ private:
     }
 
     void release_local(const std::vector<Members>& holders, std::uint32_t domain) {
-        for (const auto& members : holders) {
-            for (const auto rank : members.domain == domain ? members.ranks : std::vector<std::uint32_t>{}) {
-                local_reserved_[rank] -= bytes_ / static_cast<double>(members.ranks.size());
-            }
+        const auto& members = *std::ranges::find(holders, domain, &Members::domain);
+        for (const auto rank : members.ranks) {
+            local_reserved_[rank] -= bytes_ / static_cast<double>(members.ranks.size());
         }
     }
 
@@ -96,13 +107,15 @@ private:
     }
 
     /// The first target by `first`, the others by whoever has most room.
-    void visit(const std::vector<const Members*>& targets, const std::vector<Members>& holders, std::uint32_t first) {
+    void visit(MemberList targets, const std::vector<Members>& holders, std::uint32_t first) {
         const auto entry = entry_of(targets, current_);
         entered_.clear();
         entered_.push_back(enter(first, *targets[entry]));
         visit_others(targets, holders, entry);
     }
-    void visit_others(const std::vector<const Members*>& targets, const std::vector<Members>& holders, std::size_t entry) {
+    void visit_others(MemberList targets, const std::vector<Members>& holders, std::size_t entry) {
+        freest_.clear();
+        idlest_.clear();
         for (std::size_t i = 1; i < targets.size(); ++i) {
             const auto& target = *targets[(entry + i) % targets.size()];
             entered_.push_back(enter(sender(holders, *targets[entry]), target));
@@ -180,7 +193,7 @@ private:
     }
 
     /// The domain that would be done soonest if it passed the message on to all others.
-    [[nodiscard]] std::size_t entry_of(const std::vector<const Members*>& targets, std::uint32_t turn) const {
+    [[nodiscard]] std::size_t entry_of(MemberList targets, std::uint32_t turn) const {
         const auto copies = static_cast<double>(targets.size() - 1);
         std::size_t best = 0;
         double least = kInfinity;
@@ -200,11 +213,13 @@ private:
     /// From where the message goes on to a further domain, in this order: a holder by its own NIC, a GPU of the domain
     /// that it entered first by its own NIC, the same two by neighbours' NICs, each while within budget; else the
     /// domain that has least to send.
-    [[nodiscard]] std::uint32_t sender(const std::vector<Members>& holders, const Members& entry) const {
+    [[nodiscard]] std::uint32_t sender(const std::vector<Members>& holders, const Members& entry) {
         if (holders.empty()) {
             return relay_among_entered(entry);
         }
-        const auto holder = freest_holder(holders);
+        const auto load = [&](std::uint32_t i) { return domain_seconds(holders[i].domain); };
+        freest_.grow(holders.size(), load);
+        const auto holder = freest_of(holders[freest_.least(load)]);
         const bool has_room = domain_has_room(fabric_.domain_of(holder));
         if (has_room && own_nic_seconds(holder) <= budget_) {
             return holder;
@@ -218,25 +233,28 @@ private:
         if (domain_has_room(fabric_.domain_of(entered_.front()))) {
             return entered_.front();
         }
-        auto best = holder;
-        for (const auto rank : entered_) {
-            best = domain_seconds(fabric_.domain_of(rank)) < domain_seconds(fabric_.domain_of(best)) ? rank : best;
-        }
-        return best;
+        const auto rank = idlest_entered();
+        return domain_seconds(fabric_.domain_of(rank)) < domain_seconds(fabric_.domain_of(holder)) ? rank : holder;
     }
 
     /// Of the GPUs that the message reached, where no holder may send.
-    [[nodiscard]] std::uint32_t relay_among_entered(const Members& entry) const {
-        if (const auto relay = own_nic_relay(entry, entered_.front())) {
-            return *relay;
-        }
-        return *std::ranges::min_element(entered_, {}, [&](std::uint32_t rank) { return domain_seconds(fabric_.domain_of(rank)); });
+    [[nodiscard]] std::uint32_t relay_among_entered(const Members& entry) {
+        const auto relay = own_nic_relay(entry, entered_.front());
+        return relay ? *relay : idlest_entered();
+    }
+
+    /// Where the message landed in the domain that has least to send.
+    [[nodiscard]] std::uint32_t idlest_entered() {
+        const auto load = [&](std::uint32_t i) { return domain_seconds(fabric_.domain_of(entered_[i])); };
+        idlest_.grow(entered_.size(), load);
+        return entered_[idlest_.least(load)];
     }
 
     /// Of the domain with most room, the holder whose own NIC has.
     [[nodiscard]] std::uint32_t freest_holder(const std::vector<Members>& holders) const {
-        const auto& members =
-            *std::ranges::min_element(holders, {}, [&](const Members& held) { return domain_seconds(held.domain); });
+        return freest_of(*std::ranges::min_element(holders, {}, [&](const Members& held) { return domain_seconds(held.domain); }));
+    }
+    [[nodiscard]] std::uint32_t freest_of(const Members& members) const {
         return *std::ranges::min_element(members.ranks, {}, [&](std::uint32_t rank) { return own_nic_seconds(rank); });
     }
 
@@ -416,10 +434,11 @@ private:
     const Fabric& fabric_;
     double budget_;
     std::vector<std::vector<Members>> members_;  ///< By rank set.
+    std::vector<std::vector<const Members*>> lists_;  ///< What the jobs' lists lie in.
     std::map<std::uint32_t, Reserve> reserves_;  ///< By rank set of holders.
     std::vector<Job> jobs_;
     RelayTable table_;
-    std::vector<PortSeconds> ports_;        ///< Here in bytes.
+    std::vector<PortLoad> ports_;
     std::vector<double> reserved_;          ///< By rank: first copies that it has yet to send. Unit: byte.
     std::vector<double> local_reserved_;    ///< By rank: what it has yet to send over NVLink at least once. Unit: byte.
     std::vector<double> need_;              ///< By rank: what it wants. Unit: byte.
@@ -429,6 +448,8 @@ private:
     std::vector<std::uint32_t> has_;        ///< By rank: the hop that brought it the message of has_message_.
     std::vector<std::uint32_t> has_message_;
     std::vector<std::uint32_t> entered_;    ///< Where the message landed, in the domain that it entered first, then others.
+    LeastLoaded freest_;                    ///< Of the holders' domains, for one message.
+    LeastLoaded idlest_;                    ///< Of the domains where the message landed.
     std::uint32_t current_ = 0;
     double bytes_ = 0.0;
 };

@@ -10,6 +10,7 @@
 #include "refit/published.hpp"
 #include "refit/report.hpp"
 #include "refit/scenario.hpp"
+#include "refit/workload.hpp"
 
 namespace refit {
 
@@ -26,5 +27,8 @@ struct CompareRequest {
 /// Predicts every method for the scenario: times with ranges, traffic, bound, memory, what to try, what it is worth.
 /// Cost: in tensor classes and ranks, not in tensors.
 [[nodiscard]] Report compare(const Scenario& scenario, const CompareRequest& request);
+
+/// The same of one plan that there is already, whatever methods the request names.
+[[nodiscard]] Report report_on(const Plan& plan, const Scenario& scenario, const Workload& workload, const CompareRequest& request);
 
 }  // namespace refit

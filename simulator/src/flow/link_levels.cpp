@@ -396,9 +396,13 @@ bool LinkLevels::refill(const std::function<bool()>& is_cancelled) {
         level_[link] = kUnlimited;
     }
     if (!limits_.is_pairs()) {
-        for (std::uint32_t flow = 0; flow < network_.flows(); ++flow) {
-            if (limits_.has_private(flow)) {
-                set_private(flow);
+        // Without levels, a running flow's other limits are its cap alone.
+        for (const auto& state : states_) {
+            for (std::uint32_t i = 0; i < state.count; ++i) {
+                const auto& slot = slots_[state.first + i];
+                if (slot.cell >= limits_.first_private()) {
+                    level_[slot.cell] = level_[limits_.cap_of(limits_.flow_of(slot.use))];
+                }
             }
         }
     }

@@ -131,6 +131,35 @@ TEST_F(JsonFile, IsReplacedWholeAndLeavesNoPartialFile) {
     EXPECT_FALSE(std::filesystem::exists(path("out.json.partial")));
 }
 
+TEST_F(JsonFile, IsWrittenInPiecesOrStaysUntouchedWhereItIsGivenUp) {
+    const auto file = write("out.json", "old");
+    const auto kept = write_whole(file, [](const TextSink& sink) { return sink("ne") && false; });
+    ASSERT_TRUE(kept.has_value());
+    EXPECT_FALSE(*kept);
+    EXPECT_EQ(read_text(file).value(), "old");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator{file.parent_path()}, {}), 1);
+    const auto written = write_whole(file, [](const TextSink& sink) { return sink("ne") && sink("w"); });
+    ASSERT_TRUE(written.has_value());
+    EXPECT_TRUE(*written);
+    EXPECT_EQ(read_text(file).value(), "new");
+    // A full device fails even where all was produced.
+    EXPECT_FALSE(write_whole("/dev/full", [](const TextSink& sink) { return sink("text"); }).has_value());
+}
+
+TEST_F(JsonFile, IsWrittenPieceByPieceOrNotAtAll) {
+    const auto file = write("pieces.json", "old");
+    ASSERT_TRUE(write_whole(file, [](std::ostream& stream) { return static_cast<bool>(stream << "new " << "text"); }).has_value());
+    EXPECT_EQ(read_text(file).value(), "new text");
+    const auto failed = write_whole(file, [](std::ostream& stream) {
+        stream << "half";
+        stream.setstate(std::ios::failbit);
+        return true;
+    });
+    ASSERT_FALSE(failed.has_value());
+    EXPECT_EQ(failed.error().front().rule, "unwritable");
+    EXPECT_EQ(read_text(file).value(), "new text");
+}
+
 TEST_F(JsonFile, IsNotWrittenIntoAMissingFolder) {
     const auto written = write_whole(path("none") / "out.json", "text");
     ASSERT_FALSE(written.has_value());

@@ -163,6 +163,8 @@ TEST(Library, ReadsEachConstantFromItsOwnKey) {
                                            &c.finalize_slow_allgather_factor,
                                            &c.finalize_per_local_byte,
                                            &c.nic_sharing,
+                                           &c.ring_nics,
+                                           &c.ring_hop_cost,
                                            &c.model_error};
     EXPECT_EQ(all.size(), data("engines/nemo-rl.json").at("constants").size())
         << "a constant that nobody reads";
@@ -389,8 +391,8 @@ TEST_F(LibraryFiles, OfEnginesMayLackWholeSections) {
     const auto engine =
         library().engine(changed("engines/nemo-rl.json", {{"constants", 5}, {"options", "none"}}));
     ASSERT_FALSE(engine.has_value());
-    // 14 constants, 3 options and the pack's limit.
-    EXPECT_EQ(engine.error().size(), 18U) << described(engine.error());
+    // 16 constants, 3 options and the pack's limit.
+    EXPECT_EQ(engine.error().size(), 20U) << described(engine.error());
 }
 
 TEST_F(LibraryFiles, OfTimesMustBeAListOfObjects) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -24,5 +26,15 @@ namespace refit::io {
 /// Writes `text` beside `file` and renames it there: the file is whole, or untouched. A device or pipe is written
 /// directly, and a link keeps pointing at its file. Errors: kIo.
 [[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, std::string_view text);
+
+/// The same with what `write` puts into the stream; it returns false to give the file up, which then stays untouched.
+/// Returns whether it was written. Errors: kIo.
+[[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, const std::function<bool(std::ostream&)>& write);
+
+/// Takes text piece by piece. Returns whether to go on.
+using TextSink = std::function<bool(std::string_view)>;
+
+/// The same for text that `produce` hands to a sink.
+[[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, const std::function<bool(const TextSink&)>& produce);
 
 }  // namespace refit::io

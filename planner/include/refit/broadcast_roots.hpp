@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
-#include "packs.hpp"
-#include "plan_builder.hpp"
+#include "refit/packs.hpp"
+#include "refit/scenario.hpp"
+#include "refit/units.hpp"
+#include "refit/workload.hpp"
 
 namespace refit {
 
@@ -21,7 +23,7 @@ struct SentPacks {
 /// …, or each pipeline stage's over that stage's first ranks. Roots without a pack are left out.
 [[nodiscard]] std::vector<SentPacks> dealt_packs(const Scenario& scenario,
                                                  const Workload& workload,
-                                                 const ClassIndices& classes,
+                                                 std::span<const std::uint32_t> classes,
                                                  Bytes target);
 
 /// Trainers over which packs can be dealt: all, or those of a stage.

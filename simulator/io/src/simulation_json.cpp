@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/io/simulation_json.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace refit::io {
+namespace {
+
+using Json = nlohmann::json;
+
+Json limit_json(const Simulation& simulation, std::uint32_t limit, const Cluster& cluster) {
+    return limit == RateSegment::kOwnCap ? Json(nullptr) : Json(describe_link(simulation.graph, limit, cluster));
+}
+
+Json path_json(const Simulation& simulation, const Cluster& cluster) {
+    Json steps = Json::array();
+    for (const auto& step : simulation.path) {
+        const auto& task = simulation.graph.tasks[step.task];
+        steps.push_back({{"task", step.task},
+                         {"activity", name_of(task.activity)},
+                         {"lane", simulation.graph.lanes[task.lane].name},
+                         {"item", task.item},
+                         {"stage", task.stage},
+                         {"from_seconds", step.from},
+                         {"to_seconds", step.to},
+                         {"limited_by", limit_json(simulation, step.limit, cluster)}});
+    }
+    return steps;
+}
+
+Json activities_json(const Simulation& simulation) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < kActivities; ++i) {
+        if (simulation.busy[i] > 0.0) {
+            const auto activity = static_cast<Activity>(i);
+            list.push_back({{"name", name_of(activity)},
+                            {"phase", phase_of(activity)},
+                            {"critical_seconds", simulation.critical[i]},
+                            {"busy_seconds", simulation.busy[i]}});
+        }
+    }
+    return list;
+}
+
+Json phases_json(const Simulation& simulation, const MethodReport& estimate) {
+    Json list = Json::array();
+    for (const char* name : {"fixed", "bulk", "gather", "broadcast", "load", "finalize"}) {
+        double seconds = 0.0;
+        double estimated = 0.0;
+        for (std::size_t i = 0; i < kActivities; ++i) {
+            seconds += phase_of(static_cast<Activity>(i)) == name ? simulation.critical[i] : 0.0;
+        }
+        for (const auto& phase : estimate.phases) {
+            estimated += phase.name == name && !phase.is_hidden ? phase.seconds.value() : 0.0;
+        }
+        if (seconds > 0.0 || estimated > 0.0) {
+            list.push_back({{"name", name}, {"seconds", seconds}, {"estimate_seconds", estimated}});
+        }
+    }
+    return list;
+}
+
+Json links_json(const Simulation& simulation, const Cluster& cluster) {
+    Json list = Json::array();
+    for (const auto& usage : simulation.links) {
+        const auto& owner = simulation.graph.links[usage.link];
+        list.push_back({{"port", name_of(owner.port)},
+                        {"section", owner.section},
+                        {"ranks", describe_ranks(simulation.graph.ranks_of(usage.link), cluster)},
+                        {"members", simulation.graph.ranks_of(usage.link).size()},
+                        {"bytes_per_second", simulation.graph.network.rate(usage.link)},
+                        {"bytes", usage.bytes},
+                        {"busy_seconds", usage.busy_seconds},
+                        {"share", std::min(1.0, usage.share)}});
+    }
+    return list;
+}
+
+Json lanes_json(const Simulation& simulation) {
+    Json list = Json::array();
+    for (const auto& usage : simulation.lanes) {
+        Json waits = Json::array();
+        for (std::size_t i = 0; i < kActivities; ++i) {
+            if (usage.waited[i] > 0.0) {
+                waits.push_back({{"for", name_of(static_cast<Activity>(i))}, {"seconds", usage.waited[i]}});
+            }
+        }
+        list.push_back({{"name", simulation.graph.lanes[usage.lane].name},
+                        {"busy_seconds", usage.busy_seconds},
+                        {"first_start_seconds", usage.first_start},
+                        {"last_end_seconds", usage.last_end},
+                        {"waits", std::move(waits)}});
+    }
+    return list;
+}
+
+/// Of a time against a published one: 0 inside the spread, else relative to its nearer end.
+double error_of(double seconds, const Json& published) {
+    if (published.at("seconds_min").is_null() || published.at("seconds_max").is_null()) {
+        return 0.0;
+    }
+    const auto low = published.at("seconds_min").get<double>();
+    const auto high = published.at("seconds_max").get<double>();
+    return seconds < low ? seconds / low - 1.0 : seconds > high ? seconds / high - 1.0 : 0.0;
+}
+
+}  // namespace
+
+Json to_json(const Simulation& simulation, const MethodReport& estimate, const Cluster& cluster) {
+    return {{"seconds", simulation.seconds()},
+            {"transfer_seconds", simulation.transfer_seconds},
+            {"tasks", simulation.graph.tasks.size()},
+            {"critical_path", path_json(simulation, cluster)},
+            {"activities", activities_json(simulation)},
+            {"phases", phases_json(simulation, estimate)},
+            {"links", links_json(simulation, cluster)},
+            {"lanes", lanes_json(simulation)}};
+}
+
+void add_simulation(Json& report, const Simulation& simulation, const MethodReport& estimate, const Cluster& cluster) {
+    auto& method = report.at("methods").at(0);
+    method["kind"] = name_of(ReportKind::kSimulate);
+    method["seconds"] = simulation.seconds();
+    method["transfer_seconds"] = simulation.transfer_seconds;
+    for (auto& published : method["published"]) {
+        published["error"] = error_of(simulation.seconds(), published);
+    }
+    report["simulation"] = to_json(simulation, estimate, cluster);
+}
+
+}  // namespace refit::io

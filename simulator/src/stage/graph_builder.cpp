@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph_builder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace refit {
+namespace {
+
+constexpr std::array<std::string_view, kActivities> kNames = {"control",
+                                                              "grouped experts",
+                                                              "collective calls",
+                                                              "pipeline broadcast",
+                                                              "TP all-gather",
+                                                              "EP all-gather",
+                                                              "device copies",
+                                                              "weight broadcast",
+                                                              "loading",
+                                                              "posting",
+                                                              "transfers",
+                                                              "replicas",
+                                                              "relays",
+                                                              "unpacking",
+                                                              "finalising"};
+constexpr std::array<std::string_view, kActivities> kPhases = {"fixed",
+                                                               "bulk",
+                                                               "gather",
+                                                               "gather",
+                                                               "gather",
+                                                               "gather",
+                                                               "gather",
+                                                               "broadcast",
+                                                               "load",
+                                                               "bulk",
+                                                               "bulk",
+                                                               "bulk",
+                                                               "bulk",
+                                                               "bulk",
+                                                               "finalize"};
+
+}  // namespace
+
+std::string_view name_of(Activity activity) noexcept {
+    return kNames[static_cast<std::size_t>(activity)];
+}
+std::string_view phase_of(Activity activity) noexcept {
+    return kPhases[static_cast<std::size_t>(activity)];
+}
+
+bool is_on_links(Activity activity) noexcept {
+    switch (activity) {
+        case Activity::kPipelineBroadcast:
+        case Activity::kTensorAllGather:
+        case Activity::kExpertAllGather:
+        case Activity::kWeightBroadcast:
+        case Activity::kTransfer:
+        case Activity::kReplicas:
+        case Activity::kRelay:
+            return true;
+        default:
+            return false;
+    }
+}
+
+GraphBuilder::GraphBuilder(const Plan& plan,
+                           const Workload& workload,
+                           const Scenario& scenario,
+                           const GraphOptions& options)
+    : plan_{plan},
+      workload_{workload},
+      scenario_{scenario},
+      options_{options},
+      setting_{make_setting(scenario, workload)} {}
+
+void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
+    const Fabric fabric{
+        cluster(),
+        port_rates(cluster(), constants().nic_efficiency.value, constants().nvlink_efficiency.value)};
+    first_link_ = graph_.network.links();
+    const auto section = static_cast<std::uint32_t>(graph_.sections.size());
+    graph_.sections.push_back(
+        RankClasses::make(plan_, stages, cluster(), fabric, workload_.trainers_per_stage()));
+    for (std::uint32_t index = 0; index < classes().count(); ++index) {
+        const auto rank = classes().members(index).front();
+        const auto& ports = fabric.ports(rank.index());
+        for (const auto rate : {ports.nic_out,
+                                ports.nic_in,
+                                ports.nvlink_out,
+                                ports.nvlink_in,
+                                cluster().system_of(rank).hbm_copy.value.bytes_per_second(),
+                                1.0}) {
+            const auto port = static_cast<Port>(graph_.links.size() % kPorts);
+            graph_.network.add_link(rate);
+            graph_.links.push_back({port, section, index});
+        }
+    }
+}
+
+std::uint32_t GraphBuilder::lane(std::string name) {
+    const auto found = std::ranges::find(graph_.lanes, name, &Lane::name);
+    if (found != graph_.lanes.end()) {
+        return static_cast<std::uint32_t>(found - graph_.lanes.begin());
+    }
+    graph_.lanes.push_back({std::move(name)});
+    return static_cast<std::uint32_t>(graph_.lanes.size() - 1);
+}
+
+std::uint32_t GraphBuilder::add(const Task& task,
+                                const Flow& flow,
+                                std::span<const LinkUse> uses,
+                                std::span<const std::uint32_t> after) {
+    graph_.tasks.push_back(task);
+    return graph_.network.add_flow(flow, uses, after);
+}
+
+std::uint32_t GraphBuilder::add_delay(const Task& task,
+                                      double seconds,
+                                      std::span<const std::uint32_t> after,
+                                      std::span<const LinkUse> uses) {
+    Flow flow;
+    flow.bytes = options_.has_software ? seconds : 0.0;
+    if (flow.bytes == 0.0 || uses.empty()) {
+        flow.rate_cap = 1.0;
+        return add(task, flow, {}, after);
+    }
+    for (const auto& use : uses) {
+        flow.weight = std::min(flow.weight, 1.0 / use.per_byte);
+    }
+    return add(task, flow, uses, after);
+}
+
+std::uint32_t GraphBuilder::add_barrier(const Task& task, std::span<const std::uint32_t> after) {
+    Flow flow;
+    flow.rate_cap = 1.0;
+    return add(task, flow, {}, after);
+}
+
+void GraphBuilder::by_multicast(RingFlow& flow, std::size_t ranks) const {
+    // Source: NCCL 2.28.9 takes NVLS for gathers of 5 to 32 ranks of a domain.
+    constexpr std::size_t kLeast = 5;
+    constexpr std::size_t kMost = 32;
+    for (auto& use : flow.uses) {
+        if (ranks >= kLeast && ranks <= kMost && owner(use.link).port == Port::kNvlinkOut) {
+            use.per_byte /= static_cast<double>(ranks - 1);
+        }
+    }
+}
+
+std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) const {
+    const auto shares = ring_shares(plan_, collective, cluster());
+    const auto& groups = plan_.groups[collective.groups];
+    std::vector<RingFlow> flows;
+    std::map<std::vector<std::uint32_t>, std::uint32_t> seen;
+    for (std::uint32_t g = 0; g < groups.size(); ++g) {
+        if (groups[g].size() < 2 || shares.wire_bytes[g] == 0.0) {
+            continue;
+        }
+        std::vector<std::uint32_t> members;
+        for (const auto rank : groups[g]) {
+            members.push_back(classes().class_of(rank));
+        }
+        std::ranges::sort(members);
+        const auto repeated = std::unique(members.begin(), members.end());
+        members.erase(repeated, members.end());
+        if (!seen.try_emplace(members, g).second) {
+            continue;
+        }
+        auto& flow = flows.emplace_back();
+        flow.wire_bytes = shares.wire_bytes[g];
+        flow.crosses_domains = shares.crosses_domains[g];
+        flow.first_group = g;
+        double nic = 0.0;
+        for (const auto member : members) {
+            const auto& ports = shares.of_rank[classes().members(member).front().index()];
+            for (std::size_t port = 0; port < kPorts; ++port) {
+                if (ports[port] > 0.0) {
+                    flow.uses.push_back({link(static_cast<Port>(port), member), ports[port]});
+                }
+            }
+            nic = std::max({nic, ports[0], ports[1]});
+        }
+        if (options_.has_nvls && !flow.crosses_domains && !is_broadcast(collective.role)) {
+            by_multicast(flow, groups[g].size());
+        }
+        // Its channels compete as equals of others': as many as it has NICs, up to what NCCL opens.
+        flow.weight = nic > 0.0 ? std::min(1.0 / nic, constants().ring_nics.value) : 1.0;
+    }
+    return flows;
+}
+
+namespace {
+
+/// Stages of a plan that run together, by the kind of the first.
+struct Section {
+    StageKind kind = StageKind::kGather;
+    std::vector<std::uint32_t> stages;
+};
+
+/// Transfers of all stages first, then relays, then each gather with its broadcast: one after another on both
+/// sides. Source: NeMo RL nccl_reshard_weight_synchronizer.py: what is gathered follows the bulk.
+std::vector<Section> sections_of(const Plan& plan) {
+    std::vector<Section> sections;
+    Section transfers{StageKind::kTransfer, {}};
+    for (std::uint32_t i = 0; i < plan.stages.size(); ++i) {
+        switch (plan.stages[i].kind) {
+            case StageKind::kTransfer:
+                transfers.stages.push_back(i);
+                break;
+            case StageKind::kRelay:
+                sections.push_back({StageKind::kRelay, {i}});
+                break;
+            case StageKind::kGather:
+                sections.push_back({StageKind::kGather, {i, i + 1}});
+                break;
+            case StageKind::kBroadcast:
+                break;
+        }
+    }
+    if (!transfers.stages.empty()) {
+        sections.insert(sections.begin(), std::move(transfers));
+    }
+    return sections;
+}
+
+TaskIds add_section(GraphBuilder& builder, const Section& section, const TaskIds& after) {
+    builder.begin_section(section.stages);
+    switch (section.kind) {
+        case StageKind::kTransfer:
+            return add_transfer_tasks(builder, section.stages, after);
+        case StageKind::kRelay:
+            return add_relay_tasks(builder, section.stages.front(), after);
+        default:
+            return add_gather_broadcast_tasks(builder, section.stages.front(), after);
+    }
+}
+
+void add_finalising(GraphBuilder& builder, const TaskIds& after) {
+    const auto& constants = builder.constants();
+    const auto& setting = builder.setting();
+    const auto finalize = builder.options().reading.finalize;
+    double seconds = 0.0;
+    if (finalize == FinalizeReading::kPerExpert && setting.is_blackwell) {
+        seconds = constants.finalize_per_expert.value * setting.local_expert_layers;
+    } else if (finalize == FinalizeReading::kPerLocalByte) {
+        seconds = constants.finalize_per_local_byte.value * setting.local_bytes;
+    }
+    if (seconds > 0.0) {
+        (void)builder.add_delay(
+            {Activity::kFinalising, builder.lane("generators, loading"), 0, 0, 0.0}, seconds, after);
+    }
+}
+
+}  // namespace
+
+TaskGraph make_task_graph(const Plan& plan,
+                          const Workload& workload,
+                          const Scenario& scenario,
+                          const GraphOptions& options) {
+    GraphBuilder builder{plan, workload, scenario, options};
+    const auto& constants = scenario.engine.constants;
+    const auto control =
+        constants.fixed_cost.value + constants.fixed_cost_per_gpu.value * builder.setting().gpus;
+    TaskIds last{builder.add_delay({Activity::kControl, builder.lane("control"), 0, 0, 0.0}, control, {})};
+    for (const auto& section : sections_of(plan)) {
+        last = add_section(builder, section, last);
+    }
+    add_finalising(builder, last);
+    return builder.finish();
+}
+
+}  // namespace refit

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "refit/task_graph.hpp"
+
+namespace refit {
+
+/// Numbers of tasks.
+using TaskIds = std::vector<std::uint32_t>;
+
+/// The rings of a collective that the classes of ranks cannot tell apart, as one flow.
+struct RingFlow {
+    double wire_bytes = 0.0;  ///< Over all calls.
+    double weight = 1.0;
+    bool crosses_domains = false;
+    std::uint32_t first_group = 0;  ///< One of the collective's groups that it stands for.
+    std::vector<LinkUse> uses;
+};
+
+/// Adds tasks and links to a graph. Shared by the builders of each kind of stage.
+class GraphBuilder {
+public:
+    GraphBuilder(const Plan& plan,
+                 const Workload& workload,
+                 const Scenario& scenario,
+                 const GraphOptions& options);
+
+    [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+    [[nodiscard]] const Workload& workload() const noexcept { return workload_; }
+    [[nodiscard]] const Scenario& scenario() const noexcept { return scenario_; }
+    [[nodiscard]] const Cluster& cluster() const noexcept { return scenario_.cluster; }
+    [[nodiscard]] const EngineConstants& constants() const noexcept { return scenario_.engine.constants; }
+    [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
+    [[nodiscard]] bool is_cancelled() const { return options_.is_cancelled && options_.is_cancelled(); }
+    /// Of the section under way.
+    [[nodiscard]] const RankClasses& classes() const noexcept { return graph_.sections.back(); }
+    [[nodiscard]] const Setting& setting() const noexcept { return setting_; }
+
+    /// From here on tasks use links of their own: those of the classes that these stages of the plan make.
+    void begin_section(std::span<const std::uint32_t> stages);
+
+    [[nodiscard]] std::uint32_t lane(std::string name);
+    [[nodiscard]] std::uint32_t link(Port port, std::uint32_t rank_class) const noexcept {
+        return first_link_ + rank_class * static_cast<std::uint32_t>(kPorts) +
+               static_cast<std::uint32_t>(port);
+    }
+    [[nodiscard]] const LinkOwner& owner(std::uint32_t link) const noexcept { return graph_.links[link]; }
+    [[nodiscard]] double rate(std::uint32_t link) const noexcept { return graph_.network.rate(link); }
+
+    /// Number of the next task.
+    [[nodiscard]] std::uint32_t tasks() const noexcept {
+        return static_cast<std::uint32_t>(graph_.tasks.size());
+    }
+    std::uint32_t add(const Task& task,
+                      const Flow& flow,
+                      std::span<const LinkUse> uses,
+                      std::span<const std::uint32_t> after);
+    /// Time on a host; none without software. `uses`: a host's link, for each second, and links that others
+    /// share with it meanwhile; none: nothing slows it.
+    std::uint32_t add_delay(const Task& task,
+                            double seconds,
+                            std::span<const std::uint32_t> after,
+                            std::span<const LinkUse> uses = {});
+    /// Takes no time; ends with the last of `after`.
+    std::uint32_t add_barrier(const Task& task, std::span<const std::uint32_t> after);
+    /// Rings of a collective by what the classes tell apart.
+    [[nodiscard]] std::vector<RingFlow> ring_flows(const Collective& collective) const;
+
+    [[nodiscard]] TaskGraph finish() { return std::move(graph_); }
+
+private:
+    /// Each rank sends its part once and the switch copies it: of a ring's bytes out, one part of those of
+    /// all others.
+    void by_multicast(RingFlow& flow, std::size_t ranks) const;
+
+    const Plan& plan_;
+    const Workload& workload_;
+    const Scenario& scenario_;
+    const GraphOptions& options_;
+    Setting setting_;
+    std::uint32_t first_link_ = 0;  ///< Of the section.
+    TaskGraph graph_;
+};
+
+/// Each adds the tasks of its stages after the tasks `after`, and returns those that the next must follow.
+[[nodiscard]] TaskIds add_gather_broadcast_tasks(GraphBuilder& builder,
+                                                 std::uint32_t gather_stage,
+                                                 const TaskIds& after);
+[[nodiscard]] TaskIds add_transfer_tasks(GraphBuilder& builder,
+                                         std::span<const std::uint32_t> stages,
+                                         const TaskIds& after);
+[[nodiscard]] TaskIds add_relay_tasks(GraphBuilder& builder, std::uint32_t stage, const TaskIds& after);
+
+}  // namespace refit
