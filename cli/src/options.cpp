@@ -41,6 +41,7 @@ struct Raw {
     std::vector<std::string> sets;
     std::vector<std::string> nics;
     std::string format = "table";
+    std::string quotient = "on";
     bool no_color = false;
     bool no_progress = false;
 };
@@ -145,6 +146,16 @@ void add_simulate(CLI::App& command, Options& options, Raw& raw) {
     command.add_option("--trace", options.trace, "also write the course as Chrome trace events, which Perfetto opens")
         ->type_name("FILE.json")
         ->group(kOutputGroup);
+    command.add_option("--flows", options.flows, "first line: GPUs, GPUs a node, NVLink and NIC rate, flows; then source, destination, bytes a line")
+        ->type_name("FILE")
+        ->group("A list of flows (docs/flows.md)");
+    command.add_option("--quotient", raw.quotient, "on (default) or off: run flows that are alike as one")
+        ->type_name("on|off")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->group("A list of flows (docs/flows.md)");
+    command.add_option("--fast", options.fast, "approximate: end flows together that end within this part of the time, for example 0.001")
+        ->type_name("PART")
+        ->group("A list of flows (docs/flows.md)");
     add_output_options(command, options, raw);
 }
 
@@ -155,7 +166,7 @@ void add_commands(CLI::App& app, Options& options, Raw& raw) {
     add_comparison(*app.add_subcommand("explain", "every term of each method with its formula, values and source"), options, raw);
     add_check(*app.add_subcommand("check", "every reason why a refit cannot run, each with what would"), options, raw);
     add_plan(*app.add_subcommand("plan", "who sends which bytes to whom, hop by hop"), options, raw);
-    add_simulate(*app.add_subcommand("simulate", "the course of one method in time: critical path, timeline, links, waits"), options, raw);
+    add_simulate(*app.add_subcommand("simulate", "the course of one method in time: critical path, timeline, links, waits; or when a list of flows ends"), options, raw);
     add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
 }
 
@@ -299,6 +310,7 @@ Parsed parse_options(int argc, const char* const* argv) {
                            "'? There are " + join_names(kFormatNames));
     }
     options.format = kFormats.at(raw.format);
+    options.has_quotient = raw.quotient == "on";
     options.has_color = wants_color(raw);
     options.shows_progress = !raw.no_progress && !options.is_quiet;
     if (const auto message = collect_fields(*command, raw, options)) {

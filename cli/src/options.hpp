@@ -35,6 +35,9 @@ struct Options {
     std::string tensors;                                           ///< For kPlan: a file of explicit tensors.
     std::vector<std::string> methods;
     std::string explain;                                           ///< For kPlan: a rank or a class of tensors.
+    std::string flows;                                             ///< For kSimulate: a file of flows.
+    bool has_quotient = true;                                      ///< For flows: those that are alike run as one.
+    std::optional<double> fast;                                    ///< For flows: the tolerance of an approximation.
     std::string trace;                                             ///< For kSimulate: the file of a trace.
     std::string plan_scenario;                                     ///< For kSimulate: the scenario of a plan file.
     std::vector<std::string> steps;
