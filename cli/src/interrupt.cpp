@@ -9,7 +9,9 @@ namespace {
 /// The one thing that a signal handler can reach.
 volatile std::sig_atomic_t raised_signal = 0;
 
-void note(int signal) { raised_signal = signal; }
+void note(int signal) {
+    raised_signal = signal;
+}
 
 /// A signal that was ignored from the start, as under nohup, stays ignored.
 void handle(int signal, void (*handler)(int)) {
@@ -34,6 +36,8 @@ Interrupt::~Interrupt() {
     }
 }
 
-bool Interrupt::is_raised() const noexcept { return raised_signal != 0; }
+bool Interrupt::is_raised() const noexcept {
+    return raised_signal != 0;
+}
 
 }  // namespace refit::cli

@@ -3,8 +3,8 @@
 
 namespace refit::cli {
 
-/// While it lives, Ctrl-C (SIGINT) and SIGTERM only raise a flag, so that work can stop where it leaves nothing behind.
-/// At most one lives at a time.
+/// While it lives, Ctrl-C (SIGINT) and SIGTERM only raise a flag, so that work can stop where it leaves
+/// nothing behind. At most one lives at a time.
 class Interrupt {
 public:
     Interrupt();

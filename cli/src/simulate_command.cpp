@@ -38,10 +38,12 @@ struct Job {
 };
 
 /// Writes a file in pieces; Ctrl-C meanwhile ends the program and leaves no part of the file behind.
-Result<bool> write_interruptible(const std::string& file, const std::function<bool(const io::TextSink&)>& produce) {
+Result<bool> write_interruptible(const std::string& file,
+                                 const std::function<bool(const io::TextSink&)>& produce) {
     const Interrupt interrupt;
     return io::write_whole(file, [&](const io::TextSink& sink) {
-        return produce([&](std::string_view text) { return !interrupt.is_raised() && sink(text); }) && !interrupt.is_raised();
+        return produce([&](std::string_view text) { return !interrupt.is_raised() && sink(text); }) &&
+               !interrupt.is_raised();
     });
 }
 
@@ -75,9 +77,12 @@ std::string rendered(const ShownSimulation& shown, const Options& options) {
 
 /// The timeline goes out task by task.
 int write_timeline(const ShownSimulation& shown, const Options& options) {
-    const auto produce = [&](const io::TextSink& sink) { return write_timeline_csv(shown.simulation, shown.scenario.cluster, sink); };
+    const auto produce = [&](const io::TextSink& sink) {
+        return write_timeline_csv(shown.simulation, shown.scenario.cluster, sink);
+    };
     if (options.output.empty()) {
-        const bool is_whole = produce([](std::string_view text) { return static_cast<bool>(std::cout << text); });
+        const bool is_whole =
+            produce([](std::string_view text) { return static_cast<bool>(std::cout << text); });
         std::cout << std::flush;
         return is_whole && std::cout ? kOk : kIoError;
     }
@@ -95,10 +100,11 @@ int write_trace_file(const ShownSimulation& shown, const Options& options) {
         return refuse(written.error(), options);
     }
     if (!options.is_quiet) {
-        std::cerr << options.trace << ": " << grouped(size.slices) << " slices, " << grouped(size.points) << " counter values, "
-                  << grouped(size.arrows) << " arrows; open it at ui.perfetto.dev\n";
+        std::cerr << options.trace << ": " << grouped(size.slices) << " slices, " << grouped(size.points)
+                  << " counter values, " << grouped(size.arrows) << " arrows; open it at ui.perfetto.dev\n";
         if (size.merged > 1) {
-            std::cerr << "  " << grouped(shown.simulation.graph.tasks.size()) << " tasks are too many to draw: up to " << grouped(size.merged)
+            std::cerr << "  " << grouped(shown.simulation.graph.tasks.size())
+                      << " tasks are too many to draw: up to " << grouped(size.merged)
                       << " packs, tensors or messages share a slice (-o csv has each)\n";
         }
     }
@@ -154,13 +160,15 @@ int answer(const Job& job, const Options& options, const io::Library& library) {
     if (job.is_from_file) {
         estimate_plan(report->methods.front(), job);
     }
-    const ShownSimulation shown{job.scenario, *report, report->methods.front(), *simulation, job.target, streams};
+    const ShownSimulation shown{
+        job.scenario, *report, report->methods.front(), *simulation, job.target, streams};
     if (!options.trace.empty()) {
         if (const auto status = write_trace_file(shown, options); status != kOk) {
             return status;
         }
     }
-    return options.format == Format::kCsv ? write_timeline(shown, options) : write_output(rendered(shown, options), options);
+    return options.format == Format::kCsv ? write_timeline(shown, options)
+                                          : write_output(rendered(shown, options), options);
 }
 
 int simulate_scenario(const Options& options, const io::Library& library) {
@@ -194,7 +202,9 @@ bool is_same_job(const io::PlanFile& file, const Scenario& scenario, const Workl
     if (file.train_gpus != scenario.cluster.train_gpus() || file.gpus() != scenario.cluster.gpus()) {
         return false;
     }
-    const auto written = [](const Workload& moved, std::uint32_t train_gpus, std::vector<std::uint32_t> starts) {
+    const auto written = [](const Workload& moved,
+                            std::uint32_t train_gpus,
+                            std::vector<std::uint32_t> starts) {
         return io::write_plan({"", moved, Plan{}, train_gpus, std::move(starts)}, io::PlanEncoding::kCbor);
     };
     return written(file.workload, file.train_gpus, file.domain_starts) ==
@@ -209,7 +219,8 @@ Faults other_job(const io::PlanFile& file, const std::string& name) {
              file.name.empty() ? "--scenario" : file.name}};
 }
 
-/// A plan file tells who sends what, but not how fast its machines and engine are: those come from a scenario.
+/// A plan file tells who sends what, but not how fast its machines and engine are: those come from a
+/// scenario.
 int simulate_plan(const Options& options, const io::Library& library) {
     auto file = read_plan_file(options.scenario);
     if (!file) {
@@ -222,7 +233,9 @@ int simulate_plan(const Options& options, const io::Library& library) {
     const auto scenario = draft && faults.empty() ? take(io::resolve(*draft, library), faults) : std::nullopt;
     if (!faults.empty()) {
         for (auto& fault : faults) {
-            fault.message += "; a plan file has neither rates nor software costs, so --scenario names the one it was made for";
+            fault.message +=
+                "; a plan file has neither rates nor software costs, so --scenario names the one it was made "
+                "for";
         }
         return refuse(faults, asked, draft ? &*draft : nullptr, &library);
     }
@@ -230,7 +243,9 @@ int simulate_plan(const Options& options, const io::Library& library) {
     if (!is_same_job(*file, *scenario, workload)) {
         return refuse(other_job(*file, scenario->name), options);
     }
-    if (const auto wrong = check_plan(file->plan, file->workload, JobSize{file->train_gpus, file->gpus() - file->train_gpus}); !wrong.empty()) {
+    if (const auto wrong = check_plan(
+            file->plan, file->workload, JobSize{file->train_gpus, file->gpus() - file->train_gpus});
+        !wrong.empty()) {
         return refuse(wrong, options);
     }
     return answer({*scenario, workload, file->plan, true, options.scenario}, options, library);

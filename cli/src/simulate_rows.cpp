@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::size_t kPiece = 512;  ///< Rows that are handed on at once.
 
-std::string number(double value) { return number_text("%.9g", value); }
+std::string number(double value) {
+    return number_text("%.9g", value);
+}
 
 std::vector<Row> answer_rows(const ShownSimulation& shown) {
     std::vector<Row> rows{{"simulated", number(shown.simulation.seconds())},
@@ -32,7 +34,16 @@ std::vector<Row> answer_rows(const ShownSimulation& shown) {
 bool write_timeline_csv(const Simulation& simulation, const Cluster& cluster, const io::TextSink& sink) {
     const auto limits = task_limits(simulation);
     std::vector<std::string> names(simulation.graph.links.size());
-    auto text = csv({"task", "activity", "lane", "item", "plan_stage", "start_seconds", "end_seconds", "bytes", "limited_by"}, {});
+    auto text = csv({"task",
+                     "activity",
+                     "lane",
+                     "item",
+                     "plan_stage",
+                     "start_seconds",
+                     "end_seconds",
+                     "bytes",
+                     "limited_by"},
+                    {});
     std::vector<Row> rows;
     const auto flush = [&] {
         for (const auto& row : rows) {
@@ -51,9 +62,15 @@ bool write_timeline_csv(const Simulation& simulation, const Cluster& cluster, co
             name = name.empty() ? describe_link(simulation.graph, limits[i], cluster) : name;
             limit = name;
         }
-        rows.push_back({std::to_string(i), std::string{name_of(task.activity)}, simulation.graph.lanes[task.lane].name, std::to_string(task.item),
-                        std::to_string(task.stage), number(simulation.run.start[i]), number(simulation.run.end[i]),
-                        number_text("%.0f", task.bytes), limit});
+        rows.push_back({std::to_string(i),
+                        std::string{name_of(task.activity)},
+                        simulation.graph.lanes[task.lane].name,
+                        std::to_string(task.item),
+                        std::to_string(task.stage),
+                        number(simulation.run.start[i]),
+                        number(simulation.run.end[i]),
+                        number_text("%.0f", task.bytes),
+                        limit});
         if (rows.size() == kPiece && !flush()) {
             return false;
         }
@@ -65,12 +82,18 @@ std::string simulate_markdown(const ShownSimulation& shown) {
     const auto& cluster = shown.scenario.cluster;
     std::vector<Row> path;
     for (const auto& part : path_parts(shown.simulation, cluster)) {
-        path.push_back({std::string{name_of(part.activity)}, number(part.seconds),
-                        number(shown.simulation.busy[static_cast<std::size_t>(part.activity)]), part.limit});
+        path.push_back({std::string{name_of(part.activity)},
+                        number(part.seconds),
+                        number(shown.simulation.busy[static_cast<std::size_t>(part.activity)]),
+                        part.limit});
     }
     std::vector<Row> links;
     for (const auto& use : port_uses(shown.simulation, cluster)) {
-        links.push_back({use.name, use.busiest, number_text("%.0f", use.bytes), number(use.busy_seconds), number_text("%.3f", use.share)});
+        links.push_back({use.name,
+                         use.busiest,
+                         number_text("%.0f", use.bytes),
+                         number(use.busy_seconds),
+                         number_text("%.3f", use.share)});
     }
     std::vector<Row> phases;
     for (const auto& pair : phase_pairs(shown.simulation, shown.estimate)) {

@@ -8,8 +8,8 @@
 
 namespace refit::cli {
 
-/// The timeline, one line a task: task, activity, lane, item, plan_stage, start_seconds, end_seconds, bytes, limited_by.
-/// Returns whether the sink took all. Pre: the simulation kept its segments.
+/// The timeline, one line a task: task, activity, lane, item, plan_stage, start_seconds, end_seconds, bytes,
+/// limited_by. Returns whether the sink took all. Pre: the simulation kept its segments.
 bool write_timeline_csv(const Simulation& simulation, const Cluster& cluster, const io::TextSink& sink);
 
 /// Times, critical path, links and lanes as Markdown tables.

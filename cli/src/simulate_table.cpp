@@ -29,7 +29,9 @@ std::string labelled(const std::string& label, const std::string& text) {
     return left("  " + label, kLabel) + wrap(text, kWidth, kLabel) + "\n";
 }
 
-std::string whole_percent(double share) { return number_text("%.0f %%", share * 100.0); }
+std::string whole_percent(double share) {
+    return number_text("%.0f %%", share * 100.0);
+}
 
 std::string header(const ShownSimulation& shown) {
     const auto& scenario = shown.scenario;
@@ -38,26 +40,33 @@ std::string header(const ShownSimulation& shown) {
     const auto system = cluster.train_system() == cluster.generate_system()
                             ? cluster.train_system().title
                             : cluster.train_system().title + " to " + cluster.generate_system().title;
-    text += wrap("  " + std::to_string(scenario.train.gpus) + " x " + cluster.train_system().gpu + " " + describe(scenario.train) + " to " +
-                     std::to_string(scenario.generate.gpus) + " x " + cluster.generate_system().gpu + " " + describe(scenario.generate) +
-                     ", " + system + "; by " + title_of(shown.estimate, scenario),
+    text += wrap("  " + std::to_string(scenario.train.gpus) + " x " + cluster.train_system().gpu + " " +
+                     describe(scenario.train) + " to " + std::to_string(scenario.generate.gpus) + " x " +
+                     cluster.generate_system().gpu + " " + describe(scenario.generate) + ", " + system +
+                     "; by " + title_of(shown.estimate, scenario),
                  kWidth,
                  2);
     return text + "\n\n";
 }
 
 std::string published_text(const PublishedTime& published, double seconds) {
-    const auto low = published.low ? published.low->value() : published.seconds ? published.seconds->value() : 0.0;
-    const auto high = published.high ? published.high->value() : published.seconds ? published.seconds->value() : 0.0;
+    const auto low = published.low       ? published.low->value()
+                     : published.seconds ? published.seconds->value()
+                                         : 0.0;
+    const auto high = published.high      ? published.high->value()
+                      : published.seconds ? published.seconds->value()
+                                          : 0.0;
     auto text = published.seconds ? number_text("%.3g s", published.seconds->value()) : "";
     if (low < high) {
-        text += std::string{published.seconds ? "  (" : ""} + seconds_number(low) + "-" + seconds_number(high) + (published.seconds ? ")" : " s");
+        text += std::string{published.seconds ? "  (" : ""} + seconds_number(low) + "-" +
+                seconds_number(high) + (published.seconds ? ")" : " s");
     }
     if (seconds >= low && seconds <= high) {
         return text + (low < high ? "; the simulation lies inside" : "");
     }
     const auto nearer = seconds < low ? low : high;
-    return text + "; the simulation is " + whole_percent(std::abs(seconds / nearer - 1.0)) + (seconds < low ? " below" : " above");
+    return text + "; the simulation is " + whole_percent(std::abs(seconds / nearer - 1.0)) +
+           (seconds < low ? " below" : " above");
 }
 
 std::string answer(const ShownSimulation& shown) {
@@ -65,16 +74,25 @@ std::string answer(const ShownSimulation& shown) {
     const auto& estimate = shown.estimate;
     const auto off = seconds / estimate.seconds.value() - 1.0;
     const auto differs = std::abs(off) < 0.005 ? std::string{"the simulation gives the same"}
-                                               : "the simulation is " + whole_percent(std::abs(off)) + (off < 0.0 ? " shorter" : " longer");
+                                               : "the simulation is " + whole_percent(std::abs(off)) +
+                                                     (off < 0.0 ? " shorter" : " longer");
     auto text = labelled("simulated", seconds_number(seconds) + " s");
-    text += labelled("closed form", seconds_number(estimate.seconds) + " s  [" + seconds_number(std::max(estimate.low, Seconds{})) + " - " +
-                                        seconds_number(estimate.high) + "]; " + differs);
+    text += labelled("closed form",
+                     seconds_number(estimate.seconds) + " s  [" +
+                         seconds_number(std::max(estimate.low, Seconds{})) + " - " +
+                         seconds_number(estimate.high) + "]; " + differs);
     if (estimate.published) {
         text += labelled("published", published_text(*estimate.published, seconds));
     }
-    text += labelled("links alone", seconds_number(shown.simulation.transfer_seconds) + " s  without any host, copy or fixed cost (closed form " +
-                                        seconds_number(estimate.transfer) + " s)");
-    return text + labelled("bound", seconds_number(shown.report.line_rate_bound.time) + " s  at line rate; no plan is faster") + "\n";
+    text += labelled("links alone",
+                     seconds_number(shown.simulation.transfer_seconds) +
+                         " s  without any host, copy or fixed cost (closed form " +
+                         seconds_number(estimate.transfer) + " s)");
+    return text +
+           labelled(
+               "bound",
+               seconds_number(shown.report.line_rate_bound.time) + " s  at line rate; no plan is faster") +
+           "\n";
 }
 
 /// Who takes the time of an activity that no link limits.
@@ -101,7 +119,8 @@ std::string host_of(Activity activity) {
 
 std::string port_of(const Simulation& simulation, std::uint32_t link, const Cluster& cluster) {
     const bool is_trainer = cluster.is_trainer(simulation.graph.ranks_of(link).front());
-    return std::string{name_of(simulation.graph.links[link].port)} + " of " + (is_trainer ? "trainers" : "generators");
+    return std::string{name_of(simulation.graph.links[link].port)} + " of " +
+           (is_trainer ? "trainers" : "generators");
 }
 
 /// Hosts and copies that keep a NIC from others are slowed where others use it.
@@ -112,35 +131,43 @@ std::string limit_of(const Simulation& simulation, const PathStep& step, const C
     }
     const auto port = simulation.graph.links[step.limit].port;
     const bool is_own = is_on_links(activity) || port == Port::kHost || port == Port::kCopy;
-    return is_own ? port_of(simulation, step.limit, cluster) : host_of(activity) + ", beside traffic of " + std::string{name_of(port)};
+    return is_own ? port_of(simulation, step.limit, cluster)
+                  : host_of(activity) + ", beside traffic of " + std::string{name_of(port)};
 }
 
 std::string path_text(const ShownSimulation& shown) {
     const auto& simulation = shown.simulation;
-    std::string text = left("Where the time goes", 26) + right("seconds", 9) + right("share", 8) + right("busy", 9) + "   limited by\n";
+    std::string text = left("Where the time goes", 26) + right("seconds", 9) + right("share", 8) +
+                       right("busy", 9) + "   limited by\n";
     std::string hidden;
     for (const auto& part : path_parts(simulation, shown.scenario.cluster)) {
         const auto share = part.seconds / simulation.seconds();
         const auto busy = simulation.busy[static_cast<std::size_t>(part.activity)];
         const std::string name{name_of(part.activity)};
         if (share >= 0.005) {
-            text += left("  " + name, 26) + right(seconds_number(part.seconds), 9) + right(whole_percent(share), 8) + right(seconds_number(busy), 9) + "   " + part.limit + "\n";
+            text += left("  " + name, 26) + right(seconds_number(part.seconds), 9) +
+                    right(whole_percent(share), 8) + right(seconds_number(busy), 9) + "   " + part.limit +
+                    "\n";
         } else if (busy >= 0.005 * simulation.seconds()) {
             hidden += (hidden.empty() ? "" : ", ") + name + " " + seconds_number(busy) + " s";
         }
     }
-    return text + (hidden.empty() ? "" : "  " + wrap("hidden behind these: " + hidden, kWidth, 4) + "\n") + "\n";
+    return text + (hidden.empty() ? "" : "  " + wrap("hidden behind these: " + hidden, kWidth, 4) + "\n") +
+           "\n";
 }
 
 std::string links_text(const ShownSimulation& shown) {
-    std::string text = left("Links (the busiest of each kind)", 36) + right("bytes a rank", 13) + right("busy", 10) + right("of capacity", 13) + "   whose\n";
+    std::string text = left("Links (the busiest of each kind)", 36) + right("bytes a rank", 13) +
+                       right("busy", 10) + right("of capacity", 13) + "   whose\n";
     std::size_t rows = 0;
     for (const auto& use : port_uses(shown.simulation, shown.scenario.cluster)) {
         if (++rows > kMostLinks) {
             break;
         }
-        text += left("  " + use.name, 36) + right(size_cell(Bytes{static_cast<std::uint64_t>(std::llround(use.bytes))}), 13) +
-                right(seconds_number(use.busy_seconds) + " s", 10) + right(whole_percent(use.share), 13) + "   " + use.busiest + "\n";
+        text += left("  " + use.name, 36) +
+                right(size_cell(Bytes{static_cast<std::uint64_t>(std::llround(use.bytes))}), 13) +
+                right(seconds_number(use.busy_seconds) + " s", 10) + right(whole_percent(use.share), 13) +
+                "   " + use.busiest + "\n";
     }
     return text + "\n";
 }
@@ -163,7 +190,8 @@ std::string wait_text(const GroupWait& group) {
     std::ranges::stable_sort(causes, [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string text = "waits " + seconds_number(group.waits) + " s for ";
     for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i) {
-        text += (i == 0 ? "" : ", ") + causes[i].second + (causes.size() > 1 ? " " + seconds_number(causes[i].first) : "");
+        text += (i == 0 ? "" : ", ") + causes[i].second +
+                (causes.size() > 1 ? " " + seconds_number(causes[i].first) : "");
     }
     return text;
 }
@@ -188,7 +216,9 @@ std::string waits_text(const ShownSimulation& shown) {
     std::string text;
     for (std::size_t i = 0; i < std::min(kMostWaits, groups.size()); ++i) {
         if (groups[i].waits >= 0.01 * simulation.seconds()) {
-            text += left("  " + groups[i].name, 30) + left("busy " + seconds_number(groups[i].busy) + " s", 13) + wrap(wait_text(groups[i]), kWidth, 45) + "\n";
+            text += left("  " + groups[i].name, 30) +
+                    left("busy " + seconds_number(groups[i].busy) + " s", 13) +
+                    wrap(wait_text(groups[i]), kWidth, 45) + "\n";
         }
     }
     return text.empty() ? text : "Who waits for what, from the start to its last work\n" + text + "\n";
@@ -219,8 +249,11 @@ std::string change_text(const ShownSimulation& shown) {
     }
     const auto total = simulation.seconds();
     const auto software = total - simulation.transfer_seconds;
-    return labelled("Change", "links without limit would leave at least " + seconds_number(stays) + " of the " + seconds_number(total) +
-                                  " s (hosts and copies on the path); no host, copy and fixed cost would save " + seconds_number(std::max(0.0, software)) + " s");
+    return labelled("Change",
+                    "links without limit would leave at least " + seconds_number(stays) + " of the " +
+                        seconds_number(total) +
+                        " s (hosts and copies on the path); no host, copy and fixed cost would save " +
+                        seconds_number(std::max(0.0, software)) + " s");
 }
 
 std::string trial_text(const ShownSimulation& shown) {
@@ -228,8 +261,10 @@ std::string trial_text(const ShownSimulation& shown) {
         return {};
     }
     const auto now = shown.scenario.engine.options.streams;
-    return labelled("Try", "NRL_REFIT_NUM_STREAMS=" + std::to_string(shown.streams->streams) + " (now " + std::to_string(now) + "): " +
-                               seconds_number(shown.simulation.seconds()) + " -> " + seconds_number(shown.streams->seconds) + " s, simulated");
+    return labelled("Try",
+                    "NRL_REFIT_NUM_STREAMS=" + std::to_string(shown.streams->streams) + " (now " +
+                        std::to_string(now) + "): " + seconds_number(shown.simulation.seconds()) + " -> " +
+                        seconds_number(shown.streams->seconds) + " s, simulated");
 }
 
 /// In words which activity makes the difference between the closed form and the simulation.
@@ -239,16 +274,22 @@ std::string difference_text(const ShownSimulation& shown) {
         return {};
     }
     auto pairs = phase_pairs(shown.simulation, shown.estimate);
-    const auto gap = [&](const PhasePair& pair) { return (pair.seconds - pair.estimate) * (off < 0.0 ? -1.0 : 1.0); };
+    const auto gap = [&](const PhasePair& pair) {
+        return (pair.seconds - pair.estimate) * (off < 0.0 ? -1.0 : 1.0);
+    };
     const auto most = *std::ranges::max_element(pairs, {}, gap);
     std::string activities;
     for (const auto& part : path_parts(shown.simulation, shown.scenario.cluster)) {
-        if (part.seconds > 0.0 && phase_of(part.activity) == most.name && part.seconds >= 0.1 * most.seconds) {
-            activities += (activities.empty() ? "" : ", ") + std::string{name_of(part.activity)} + " " + seconds_number(part.seconds);
+        if (part.seconds > 0.0 && phase_of(part.activity) == most.name &&
+            part.seconds >= 0.1 * most.seconds) {
+            activities += (activities.empty() ? "" : ", ") + std::string{name_of(part.activity)} + " " +
+                          seconds_number(part.seconds);
         }
     }
-    return labelled("Differs", "most in the phase '" + most.name + "': " + seconds_number(most.seconds) + " s on the simulated path" +
-                                   (activities.empty() ? "" : " (" + activities + ")") + ", " + seconds_number(most.estimate) + " s in the closed form");
+    return labelled("Differs",
+                    "most in the phase '" + most.name + "': " + seconds_number(most.seconds) +
+                        " s on the simulated path" + (activities.empty() ? "" : " (" + activities + ")") +
+                        ", " + seconds_number(most.estimate) + " s in the closed form");
 }
 
 std::string next_text(const ShownSimulation& shown) {
@@ -259,8 +300,12 @@ std::string next_text(const ShownSimulation& shown) {
         const auto whole = start + left(program_name() + " " + command, 62);
         return whole + (whole.size() + 2 + what.size() <= kWidth ? "  " + what : "") + "\n";
     };
-    const auto method = shown.estimate.method == Method::kHybrid ? "" : " --method " + std::string{name_of(shown.estimate.method)};
-    return line("Next:  ", "simulate " + shown.target + method + " --trace out.json", "every task; ui.perfetto.dev") +
+    const auto method = shown.estimate.method == Method::kHybrid
+                            ? ""
+                            : " --method " + std::string{name_of(shown.estimate.method)};
+    return line("Next:  ",
+                "simulate " + shown.target + method + " --trace out.json",
+                "every task; ui.perfetto.dev") +
            line("       ", "explain " + shown.target, "the closed form, term by term");
 }
 
@@ -276,7 +321,8 @@ std::vector<PathPart> path_parts(const Simulation& simulation, const Cluster& cl
     std::vector<PathPart> parts;
     for (std::size_t i = 0; i < kActivities; ++i) {
         if (simulation.busy[i] > 0.0) {
-            const auto most = std::ranges::max_element(limits[i], {}, [](const auto& entry) { return entry.second; });
+            const auto most =
+                std::ranges::max_element(limits[i], {}, [](const auto& entry) { return entry.second; });
             auto& part = parts.emplace_back(PathPart{static_cast<Activity>(i), simulation.critical[i], ""});
             if (most != limits[i].end()) {
                 const auto share = most->second / simulation.critical[i];
@@ -289,7 +335,8 @@ std::vector<PathPart> path_parts(const Simulation& simulation, const Cluster& cl
 }
 
 std::vector<PortUse> port_uses(const Simulation& simulation, const Cluster& cluster) {
-    // Sections of a refit follow each other and have links of their own, so what a rank's port does is their sum.
+    // Sections of a refit follow each other and have links of their own, so what a rank's port does is their
+    // sum.
     struct RankUse {
         double bytes = 0.0;
         double busy = 0.0;
@@ -306,7 +353,8 @@ std::vector<PortUse> port_uses(const Simulation& simulation, const Cluster& clus
     }
     std::vector<PortUse> uses;
     for (const auto& [name, ranks] : by_port) {
-        const auto& most = std::ranges::max_element(ranks, {}, [](const auto& entry) { return entry.second.share; })->second;
+        const auto& most =
+            std::ranges::max_element(ranks, {}, [](const auto& entry) { return entry.second.share; })->second;
         std::vector<RankId> alike;
         for (const auto& [rank, use] : ranks) {
             if (use.share >= most.share * (1.0 - 1e-6)) {
@@ -334,8 +382,10 @@ std::vector<PhasePair> phase_pairs(const Simulation& simulation, const MethodRep
 }
 
 std::string simulate_table(const ShownSimulation& shown) {
-    return header(shown) + answer(shown) + path_text(shown) + timeline_text(shown.simulation, shown.scenario.cluster) + "\n" +
-           links_text(shown) + waits_text(shown) + change_text(shown) + trial_text(shown) + difference_text(shown) + "\n" + next_text(shown);
+    return header(shown) + answer(shown) + path_text(shown) +
+           timeline_text(shown.simulation, shown.scenario.cluster) + "\n" + links_text(shown) +
+           waits_text(shown) + change_text(shown) + trial_text(shown) + difference_text(shown) + "\n" +
+           next_text(shown);
 }
 
 }  // namespace refit::cli

@@ -24,7 +24,8 @@ struct ShownSimulation {
     const MethodReport& estimate;
     const Simulation& simulation;
     std::string target;  ///< What the user named.
-    std::optional<StreamTrial> streams{};  ///< Where the closed form finds that more streams help, and it is so.
+    std::optional<StreamTrial>
+        streams{};  ///< Where the closed form finds that more streams help, and it is so.
 };
 
 /// Seconds of the critical path that one activity takes, and what sets its rate.
@@ -38,8 +39,8 @@ struct PathPart {
 
 /// Ports of one kind and side, with the rank that used its own most.
 struct PortUse {
-    std::string name;       ///< "NIC out of trainers".
-    std::string busiest;    ///< Whose.
+    std::string name;     ///< "NIC out of trainers".
+    std::string busiest;  ///< Whose.
     double bytes = 0.0;
     double busy_seconds = 0.0;
     double share = 0.0;

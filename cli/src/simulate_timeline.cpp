@@ -40,7 +40,9 @@ std::vector<LaneKind> kinds_of(const Simulation& simulation) {
             continue;
         }
         auto kind = kind_of(simulation.graph.lanes[usage.lane].name, usage.lane);
-        const auto known = std::ranges::find_if(kinds, [&](const LaneKind& other) { return other.before == kind.before && other.after == kind.after; });
+        const auto known = std::ranges::find_if(kinds, [&](const LaneKind& other) {
+            return other.before == kind.before && other.after == kind.after;
+        });
         if (known == kinds.end()) {
             kinds.push_back(std::move(kind));
         } else {
@@ -55,7 +57,8 @@ std::string name_of(const LaneKind& kind, std::size_t first, std::size_t last) {
     if (first == last || kind.before.empty()) {
         return kind.before + kind.lanes[first].first + kind.after;
     }
-    return kind.before.substr(0, kind.before.size() - 1) + "s " + kind.lanes[first].first + "-" + kind.lanes[last].first + kind.after;
+    return kind.before.substr(0, kind.before.size() - 1) + "s " + kind.lanes[first].first + "-" +
+           kind.lanes[last].first + kind.after;
 }
 
 char density(double share) {
@@ -75,7 +78,8 @@ std::string row(const std::string& label, const std::vector<double>& shares) {
 }
 
 /// Share of each column in which a lane did anything, over the lanes of a group.
-std::vector<double> busy_shares(const std::vector<std::vector<std::pair<double, double>>>& lanes, double end) {
+std::vector<double> busy_shares(const std::vector<std::vector<std::pair<double, double>>>& lanes,
+                                double end) {
     std::vector<double> shares(kColumns, 0.0);
     const auto width = end / static_cast<double>(kColumns);
     for (auto intervals : lanes) {
@@ -83,7 +87,8 @@ std::vector<double> busy_shares(const std::vector<std::vector<std::pair<double, 
         double reached = 0.0;
         for (const auto& [from, to] : intervals) {
             const auto start = std::max(from, reached);
-            for (auto column = static_cast<std::size_t>(start / width); column < kColumns && start < to; ++column) {
+            for (auto column = static_cast<std::size_t>(start / width); column < kColumns && start < to;
+                 ++column) {
                 const auto column_start = static_cast<double>(column) * width;
                 if (column_start >= to) {
                     break;
@@ -137,7 +142,8 @@ std::vector<PortRow> port_rows(const Simulation& simulation, const Cluster& clus
         entry.name = std::string{name_of(port)} + (is_trainer ? ", trainers" : ", generators");
         const auto count = static_cast<double>(ranks.size());
         entry.links.push_back({usage.link, count});
-        entry.capacity = graph.network.rate(usage.link) * (is_trainer ? cluster.train_gpus() : cluster.generate_gpus());
+        entry.capacity =
+            graph.network.rate(usage.link) * (is_trainer ? cluster.train_gpus() : cluster.generate_gpus());
         entry.share += usage.bytes * count;
     }
     std::vector<PortRow> list;
@@ -169,7 +175,8 @@ std::string port_text(const Simulation& simulation, const Cluster& cluster, std:
 
 std::vector<LaneGroup> fold_lanes(const Simulation& simulation, std::size_t most) {
     const auto kinds = kinds_of(simulation);
-    const auto several = static_cast<std::size_t>(std::ranges::count_if(kinds, [](const LaneKind& kind) { return kind.lanes.size() > 1; }));
+    const auto several = static_cast<std::size_t>(
+        std::ranges::count_if(kinds, [](const LaneKind& kind) { return kind.lanes.size() > 1; }));
     const auto single = kinds.size() - several;
     const auto rows = most > single && several > 0 ? std::max<std::size_t>(1, (most - single) / several) : 1;
     std::vector<LaneGroup> groups;
@@ -189,11 +196,13 @@ std::vector<LaneGroup> fold_lanes(const Simulation& simulation, std::size_t most
 
 std::string timeline_text(const Simulation& simulation, const Cluster& cluster) {
     const auto end = simulation.seconds();
-    std::string text = "Timeline  (a column is " + number_text("%.3g", end / static_cast<double>(kColumns) * 1e3) +
+    std::string text = "Timeline  (a column is " +
+                       number_text("%.3g", end / static_cast<double>(kColumns) * 1e3) +
                        " ms; of it busy: # all, + most, : half, . less)\n";
     std::vector<std::vector<std::pair<double, double>>> intervals(simulation.graph.lanes.size());
     for (std::uint32_t task = 0; task < simulation.graph.tasks.size(); ++task) {
-        intervals[simulation.graph.tasks[task].lane].emplace_back(simulation.run.start[task], simulation.run.end[task]);
+        intervals[simulation.graph.tasks[task].lane].emplace_back(simulation.run.start[task],
+                                                                  simulation.run.end[task]);
     }
     const auto groups = fold_lanes(simulation, kMostRows);
     for (const auto& group : groups) {

@@ -24,13 +24,15 @@ protected:
 
     [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
     [[nodiscard]] std::size_t files() const {
-        return static_cast<std::size_t>(std::distance(fs::directory_iterator{folder_}, fs::directory_iterator{}));
+        return static_cast<std::size_t>(
+            std::distance(fs::directory_iterator{folder_}, fs::directory_iterator{}));
     }
 
 private:
-    fs::path folder_ = fs::temp_directory_path() /
-                       ("refit-simulate-" + std::string{testing::UnitTest::GetInstance()->current_test_info()->name()} +
-                        std::to_string(::getpid()));
+    fs::path folder_ =
+        fs::temp_directory_path() /
+        ("refit-simulate-" + std::string{testing::UnitTest::GetInstance()->current_test_info()->name()} +
+         std::to_string(::getpid()));
 };
 
 Json json_of(std::vector<std::string> words) {
@@ -49,14 +51,27 @@ TEST_F(Simulate, SaysWhatMovesTheAnswerAndWhereTheTimeGoes) {
     ASSERT_GT(lines.size(), 20U);
     EXPECT_EQ(lines[0], "DeepSeek-V3  671.03 B parameters, BF16, 1.342 TB in 45,395 tensors (MTP left out)");
     EXPECT_NE(lines[1].find("by reshard, NeMo RL (hybrid)"), std::string::npos) << lines[1];
-    for (const char* part : {"  simulated ", "  closed form ", "  published ", "  links alone ", "  bound ", "Where the time goes",
-                             "Timeline", "Links", "Who waits for what", "  Change ", "Next:  refit simulate deepseek-v3-h100"}) {
+    for (const char* part : {"  simulated ",
+                             "  closed form ",
+                             "  published ",
+                             "  links alone ",
+                             "  bound ",
+                             "Where the time goes",
+                             "Timeline",
+                             "Links",
+                             "Who waits for what",
+                             "  Change ",
+                             "Next:  refit simulate deepseek-v3-h100"}) {
         EXPECT_NE(run.out.find(part), std::string::npos) << part;
     }
 }
 
 TEST_F(Simulate, FitsAScreenOfPlainAscii) {
-    for (const char* scenario : {"deepseek-v3-h100", "deepseek-v3-gb200", "qwen3-235b-h100", "kimi-k3-gb200", "reshard-one-domain"}) {
+    for (const char* scenario : {"deepseek-v3-h100",
+                                 "deepseek-v3-gb200",
+                                 "qwen3-235b-h100",
+                                 "kimi-k3-gb200",
+                                 "reshard-one-domain"}) {
         for (const char* method : {"hybrid", "gather-broadcast", "striped", "direct"}) {
             const auto run = run_refit({"simulate", scenario, "--method", method});
             EXPECT_EQ(run.code, 0) << scenario << " " << method << run.err;
@@ -182,7 +197,8 @@ TEST_F(Simulate, SaysNothingWhereTheTraceCannotBeWritten) {
 
 TEST_F(Simulate, RefusesWhatItCannotRunWithItsExitCode) {
     EXPECT_EQ(run_refit({"simulate"}).code, 2);
-    EXPECT_EQ(run_refit({"simulate", "deepseek-v3-h100", "--method", "hybrid", "--method", "direct"}).code, 2);
+    EXPECT_EQ(run_refit({"simulate", "deepseek-v3-h100", "--method", "hybrid", "--method", "direct"}).code,
+              2);
     EXPECT_EQ(run_refit({"simulate", "deepseek-v3-h100", "--scenario", "deepseek-v3-h100"}).code, 2);
     EXPECT_EQ(run_refit({"simulate", "deepseek-v3-h100", "--trase", "x"}).code, 2);
     EXPECT_EQ(run_refit({"simulate", "no-such-scenario"}).code, 3);
@@ -194,33 +210,47 @@ TEST_F(Simulate, RefusesWhatItCannotRunWithItsExitCode) {
 
 TEST_F(Simulate, TakesAPlanFileWithTheScenarioThatItNames) {
     for (const char* name : {"plan.json", "plan.cbor"}) {
-        ASSERT_EQ(run_refit({"plan", "reshard-two-domains", "--method", "striped", "-O", path(name)}).code, 0);
+        ASSERT_EQ(run_refit({"plan", "reshard-two-domains", "--method", "striped", "-O", path(name)}).code,
+                  0);
         const auto from_file = run_refit({"simulate", path(name)});
         EXPECT_EQ(from_file.code, 0) << from_file.err;
         const auto planned = run_refit({"simulate", "reshard-two-domains", "--method", "striped"});
         // All but the commands at the end, which name the file.
-        EXPECT_EQ(from_file.out.substr(0, from_file.out.find("Next:")), planned.out.substr(0, planned.out.find("Next:")));
+        EXPECT_EQ(from_file.out.substr(0, from_file.out.find("Next:")),
+                  planned.out.substr(0, planned.out.find("Next:")));
     }
     EXPECT_EQ(run_refit({"simulate", path("plan.json"), "--method", "direct"}).code, 2);
 }
 
 TEST_F(Simulate, TellsThatAPlanIsOfAnotherJob) {
-    ASSERT_EQ(run_refit({"plan", "reshard-two-domains", "--method", "striped", "-O", path("plan.json")}).code, 0);
+    ASSERT_EQ(run_refit({"plan", "reshard-two-domains", "--method", "striped", "-O", path("plan.json")}).code,
+              0);
     const auto other = run_refit({"simulate", path("plan.json"), "--scenario", "reshard-one-domain"});
     EXPECT_EQ(other.code, 3);
     EXPECT_NE(other.err.find("[plan-scenario]"), std::string::npos) << other.err;
     const auto none = run_refit({"simulate", path("plan.json"), "--scenario", "no-such"});
     EXPECT_EQ(none.code, 3);
     // Faster NICs are another cluster for the same plan: that is what the flags are for.
-    const auto seconds = [&](std::vector<std::string> words) { return json_of(std::move(words)).at("simulation").at("seconds").get<double>(); };
+    const auto seconds = [&](std::vector<std::string> words) {
+        return json_of(std::move(words)).at("simulation").at("seconds").get<double>();
+    };
     EXPECT_LT(seconds({path("plan.json"), "--set", "system.nic=800Gbit/s"}), seconds({path("plan.json")}));
 }
 
 // SIGINT while it works, or writes: the program ends by the signal and no file is left.
 TEST_F(Simulate, LeavesNoFileWhenInterrupted) {
     const auto trace = path("out.json");
-    const auto run = run_program({"timeout", "-s", "INT", "0.05", REFIT_PROGRAM, "simulate", "kimi-k3-gb200", "--trace", trace,
-                                  "-O", path("out.txt")});
+    const auto run = run_program({"timeout",
+                                  "-s",
+                                  "INT",
+                                  "0.05",
+                                  REFIT_PROGRAM,
+                                  "simulate",
+                                  "kimi-k3-gb200",
+                                  "--trace",
+                                  trace,
+                                  "-O",
+                                  path("out.txt")});
     EXPECT_EQ(run.code, 124);  // as timeout says it
     EXPECT_EQ(files(), 0U);
 }

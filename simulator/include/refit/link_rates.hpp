@@ -22,8 +22,8 @@ public:
     /// Pre: the simulation kept its segments, and lives longer.
     explicit LinkRates(const Simulation& simulation);
 
-    /// The sum of the links' rates, each times its `per_byte`; ascending in time, the last is 0. Empty where nothing
-    /// went over them.
+    /// The sum of the links' rates, each times its `per_byte`; ascending in time, the last is 0. Empty where
+    /// nothing went over them.
     [[nodiscard]] std::vector<RatePoint> course(std::span<const LinkUse> links) const;
 
 private:

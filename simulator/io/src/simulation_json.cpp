@@ -11,7 +11,8 @@ namespace {
 using Json = nlohmann::json;
 
 Json limit_json(const Simulation& simulation, std::uint32_t limit, const Cluster& cluster) {
-    return limit == RateSegment::kOwnCap ? Json(nullptr) : Json(describe_link(simulation.graph, limit, cluster));
+    return limit == RateSegment::kOwnCap ? Json(nullptr)
+                                         : Json(describe_link(simulation.graph, limit, cluster));
 }
 
 Json path_json(const Simulation& simulation, const Cluster& cluster) {
@@ -119,7 +120,10 @@ Json to_json(const Simulation& simulation, const MethodReport& estimate, const C
             {"lanes", lanes_json(simulation)}};
 }
 
-void add_simulation(Json& report, const Simulation& simulation, const MethodReport& estimate, const Cluster& cluster) {
+void add_simulation(Json& report,
+                    const Simulation& simulation,
+                    const MethodReport& estimate,
+                    const Cluster& cluster) {
     auto& method = report.at("methods").at(0);
     method["kind"] = name_of(ReportKind::kSimulate);
     method["seconds"] = simulation.seconds();

@@ -31,7 +31,11 @@ std::string json_text(std::string_view text) {
 /// Microseconds with three decimals, exactly.
 std::string microseconds(std::int64_t nanoseconds) {
     char text[48];
-    std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(nanoseconds / 1000), static_cast<long long>(nanoseconds % 1000));
+    std::snprintf(text,
+                  sizeof text,
+                  "%lld.%03lld",
+                  static_cast<long long>(nanoseconds / 1000),
+                  static_cast<long long>(nanoseconds % 1000));
     return text;
 }
 
@@ -67,12 +71,16 @@ std::string activities_of(const Bar& bar) {
 
 bool is_without_item(const Bar& bar) {
     const auto bit = [](Activity activity) { return 1U << static_cast<std::uint32_t>(activity); };
-    return (bar.activities & ~(bit(Activity::kControl) | bit(Activity::kGrouping) | bit(Activity::kFinalising))) == 0;
+    return (bar.activities &
+            ~(bit(Activity::kControl) | bit(Activity::kGrouping) | bit(Activity::kFinalising))) == 0;
 }
 
 class Writer {
 public:
-    Writer(const Simulation& simulation, const Cluster& cluster, const TextSink& sink, const TraceOptions& options)
+    Writer(const Simulation& simulation,
+           const Cluster& cluster,
+           const TextSink& sink,
+           const TraceOptions& options)
         : simulation_{simulation},
           graph_{simulation.graph},
           cluster_{cluster},
@@ -82,9 +90,9 @@ public:
 
     TraceSize run() {
         size_.merged = tracks_.merged;
-        put("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"seconds\":" + number("%.9g", simulation_.seconds()) +
-            ",\"tasks\":" + std::to_string(graph_.tasks.size()) + ",\"items in a slice, at most\":" + std::to_string(tracks_.merged) +
-            "},\"traceEvents\":[");
+        put("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"seconds\":" +
+            number("%.9g", simulation_.seconds()) + ",\"tasks\":" + std::to_string(graph_.tasks.size()) +
+            ",\"items in a slice, at most\":" + std::to_string(tracks_.merged) + "},\"traceEvents\":[");
         add_names();
         for (const auto& bar : tracks_.bars) {
             add_bar(bar);
@@ -121,7 +129,9 @@ private:
         has_events_ = true;
     }
 
-    [[nodiscard]] std::uint32_t links_process() const { return static_cast<std::uint32_t>(tracks_.processes.size()) + 1; }
+    [[nodiscard]] std::uint32_t links_process() const {
+        return static_cast<std::uint32_t>(tracks_.processes.size()) + 1;
+    }
 
     void add_name(const char* what, std::uint32_t process, std::uint32_t thread, const std::string& name) {
         put_event(std::string{"\"ph\":\"M\",\"name\":\""} + what + "\",\"pid\":" + std::to_string(process) +
@@ -139,18 +149,22 @@ private:
     }
 
     [[nodiscard]] std::string place(std::uint32_t track, std::int64_t at) const {
-        return "\"pid\":" + std::to_string(tracks_.tracks[track].process + 1) + ",\"tid\":" + std::to_string(track + 1) +
-               ",\"ts\":" + microseconds(at);
+        return "\"pid\":" + std::to_string(tracks_.tracks[track].process + 1) +
+               ",\"tid\":" + std::to_string(track + 1) + ",\"ts\":" + microseconds(at);
     }
 
     [[nodiscard]] std::string items_of(const Bar& bar) const {
         const bool is_one = bar.first_item == bar.last_item;
-        auto text = item_name(bar.activities) + std::string{is_one ? " " : "s "} + std::to_string(bar.first_item);
+        auto text =
+            item_name(bar.activities) + std::string{is_one ? " " : "s "} + std::to_string(bar.first_item);
         text += is_one ? "" : "-" + std::to_string(bar.last_item);
         if (bar.receiver == Bar::kNone) {
             return text;
         }
         text = bar.messages == 1 ? text : std::to_string(bar.messages) + " messages";
+        if (bar.receiver == Bar::kSeveral) {
+            return text;
+        }
         switch (tracks_.hops) {
             case HopFold::kNone:
             case HopFold::kByRank:
@@ -170,8 +184,9 @@ private:
             case Bar::Level::kItem:
                 return items_of(bar);
             case Bar::Level::kWhole:
-                return bar.receiver != Bar::kNone ? items_of(bar)
-                                                  : activities_of(bar) + (is_without_item(bar) ? "" : ", " + items_of(bar));
+                return bar.receiver != Bar::kNone
+                           ? items_of(bar)
+                           : activities_of(bar) + (is_without_item(bar) ? "" : ", " + items_of(bar));
             case Bar::Level::kActivity:
                 break;
         }
@@ -193,15 +208,18 @@ private:
 
     void add_bar(const Bar& bar) {
         ++size_.slices;
-        auto text = "\"ph\":\"X\",\"name\":" + json_text(name_of_bar(bar)) + "," + place(bar.track, bar.from) +
-                    ",\"dur\":" + microseconds(bar.to - bar.from) + ",\"args\":{";
+        auto text = "\"ph\":\"X\",\"name\":" + json_text(name_of_bar(bar)) + "," +
+                    place(bar.track, bar.from) + ",\"dur\":" + microseconds(bar.to - bar.from) +
+                    ",\"args\":{";
         if (bar.bytes > 0.0) {
-            text += "\"bytes\":" + number("%.0f", bar.bytes) + ",\"GB/s\":" + number("%.6g", bar.bytes / static_cast<double>(bar.to - bar.from)) + ",";
+            text += "\"bytes\":" + number("%.0f", bar.bytes) +
+                    ",\"GB/s\":" + number("%.6g", bar.bytes / static_cast<double>(bar.to - bar.from)) + ",";
         }
         if (bar.level == Bar::Level::kActivity || bar.level == Bar::Level::kWhole) {
             text += "\"limited by\":" + json_text(limit_name(bar.limit)) + ",";
         }
-        put_event(text + "\"tasks\":" + std::to_string(bar.tasks) + ",\"critical path\":" + (bar.is_critical ? "true" : "false") + "}");
+        put_event(text + "\"tasks\":" + std::to_string(bar.tasks) +
+                  ",\"critical path\":" + (bar.is_critical ? "true" : "false") + "}");
     }
 
     /// From the end of one task to the start of another, where they are drawn on different tracks.
@@ -211,20 +229,25 @@ private:
         if (from == Bar::kNone || to == Bar::kNone || tracks_.bars[from].track == tracks_.bars[to].track) {
             return;
         }
-        const auto leaves = std::max(tracks_.bars[from].from, std::min(nanoseconds(until), tracks_.bars[from].to) - 1);
+        const auto leaves =
+            std::max(tracks_.bars[from].from, std::min(nanoseconds(until), tracks_.bars[from].to) - 1);
         const auto arrives = nanoseconds(simulation_.run.start[after]);
         const auto id = std::to_string(++size_.arrows);
         const auto common = "\"name\":" + json_text(name) + ",\"cat\":\"waits\",\"id\":" + id + ",";
         put_event("\"ph\":\"s\"," + common + place(tracks_.bars[from].track, leaves));
-        put_event("\"ph\":\"f\",\"bp\":\"e\"," + common + place(tracks_.bars[to].track, std::max(leaves, arrives)));
+        put_event("\"ph\":\"f\",\"bp\":\"e\"," + common +
+                  place(tracks_.bars[to].track, std::max(leaves, arrives)));
     }
 
     void add_path_arrows() {
         for (std::size_t i = 1; i < simulation_.path.size(); ++i) {
             const auto before = simulation_.path[i - 1].task;
             const auto after = simulation_.path[i].task;
-            add_arrow(before, after, simulation_.run.end[before],
-                      std::string{name_of(graph_.tasks[after].activity)} + " waits for " + std::string{name_of(graph_.tasks[before].activity)});
+            add_arrow(before,
+                      after,
+                      simulation_.run.end[before],
+                      std::string{name_of(graph_.tasks[after].activity)} + " waits for " +
+                          std::string{name_of(graph_.tasks[before].activity)});
         }
     }
 
@@ -236,7 +259,8 @@ private:
                 continue;
             }
             for (const auto before : graph_.network.after(task)) {
-                const bool is_hop = graph_.tasks[before].activity == Activity::kRelay && size_.arrows < options_.most_slices;
+                const bool is_hop =
+                    graph_.tasks[before].activity == Activity::kRelay && size_.arrows < options_.most_slices;
                 const std::pair bars{tracks_.bar_of_task[before], tracks_.bar_of_task[task]};
                 if (is_hop && bars.first != bars.second && drawn.insert(bars).second) {
                     add_arrow(before, task, simulation_.run.end[before], "relay");
@@ -250,7 +274,9 @@ private:
             const auto means = binned(course, simulation_.seconds(), options_.most_points);
             course.clear();
             for (std::size_t i = 0; i < means.size(); ++i) {
-                course.push_back({simulation_.seconds() * static_cast<double>(i) / static_cast<double>(means.size()), means[i]});
+                course.push_back(
+                    {simulation_.seconds() * static_cast<double>(i) / static_cast<double>(means.size()),
+                     means[i]});
             }
             course.push_back({simulation_.seconds(), 0.0});
         }
@@ -260,8 +286,9 @@ private:
                 continue;
             }
             ++size_.points;
-            put_event("\"ph\":\"C\",\"name\":" + json_text(name) + ",\"pid\":" + std::to_string(links_process()) +
-                      ",\"ts\":" + microseconds(nanoseconds(course[i].at)) + ",\"args\":{\"GB/s\":" + number("%.9g", course[i].rate / 1e9) + "}");
+            put_event("\"ph\":\"C\",\"name\":" + json_text(name) + ",\"pid\":" +
+                      std::to_string(links_process()) + ",\"ts\":" + microseconds(nanoseconds(course[i].at)) +
+                      ",\"args\":{\"GB/s\":" + number("%.9g", course[i].rate / 1e9) + "}");
         }
     }
 
@@ -282,17 +309,21 @@ private:
             }
             return;
         }
-        for (const auto port : {Port::kNicOut, Port::kNicIn, Port::kNvlinkOut, Port::kNvlinkIn, Port::kCopy}) {
+        for (const auto port :
+             {Port::kNicOut, Port::kNicIn, Port::kNvlinkOut, Port::kNvlinkIn, Port::kCopy}) {
             for (const bool is_trainer : {true, false}) {
                 std::vector<LinkUse> uses;
                 for (const auto& usage : simulation_.links) {
                     const auto& members = graph_.ranks_of(usage.link);
-                    if (graph_.links[usage.link].port == port && cluster_.is_trainer(members.front()) == is_trainer) {
+                    if (graph_.links[usage.link].port == port &&
+                        cluster_.is_trainer(members.front()) == is_trainer) {
                         uses.push_back({usage.link, static_cast<double>(members.size())});
                     }
                 }
                 if (!uses.empty()) {
-                    add_counter(std::string{name_of(port)} + (is_trainer ? ", sum of trainers" : ", sum of generators"), rates.course(uses));
+                    add_counter(std::string{name_of(port)} +
+                                    (is_trainer ? ", sum of trainers" : ", sum of generators"),
+                                rates.course(uses));
                 }
             }
         }
@@ -313,7 +344,10 @@ private:
 
 }  // namespace
 
-TraceSize write_trace(const Simulation& simulation, const Cluster& cluster, const TextSink& sink, const TraceOptions& options) {
+TraceSize write_trace(const Simulation& simulation,
+                      const Cluster& cluster,
+                      const TextSink& sink,
+                      const TraceOptions& options) {
     return Writer{simulation, cluster, sink, options}.run();
 }
 

@@ -13,7 +13,8 @@
 namespace refit::io {
 namespace {
 
-/// Where a task is drawn: the smallest unit that bars are made of. Sorted, items come together, by time within.
+/// Where a task is drawn: the smallest unit that bars are made of. Sorted, items come together, by time
+/// within.
 struct Place {
     std::uint32_t lane = 0;  ///< Of the trace.
     std::uint32_t stage = 0;
@@ -26,7 +27,8 @@ struct Place {
 };
 
 bool is_alone(Activity activity) {
-    return activity == Activity::kControl || activity == Activity::kGrouping || activity == Activity::kFinalising;
+    return activity == Activity::kControl || activity == Activity::kGrouping ||
+           activity == Activity::kFinalising;
 }
 
 /// Bars that one after another fill a line: items of one stage.
@@ -50,7 +52,10 @@ std::size_t first_free(std::vector<std::int64_t>& ends, std::int64_t from, std::
 class Drawing {
 public:
     Drawing(const Simulation& simulation, const Cluster& cluster)
-        : simulation_{simulation}, cluster_{cluster}, limits_{task_limits(simulation)}, is_critical_(simulation.graph.tasks.size()) {
+        : simulation_{simulation},
+          cluster_{cluster},
+          limits_{task_limits(simulation)},
+          is_critical_(simulation.graph.tasks.size()) {
         for (const auto& step : simulation.path) {
             is_critical_[step.task] = true;
         }
@@ -139,6 +144,9 @@ private:
             }
             place.lane = known->second;
         }
+        if (entry.activity == Activity::kRelay && place.receiver == Bar::kNone) {
+            place.receiver = Bar::kSeveral;
+        }
         place.stage = entry.stage;
         place.is_alone = is_alone(entry.activity);
         place.unit = entry.item;
@@ -148,13 +156,15 @@ private:
         return place;
     }
 
-    /// Takes the hops of a rank together, to the same rank, else to the same domain, else all, until few enough remain.
+    /// Takes the hops of a rank together, to the same rank, else to the same domain, else all, until few
+    /// enough remain.
     void fold_hops(std::size_t most) {
         for (const auto fold : {HopFold::kNone, HopFold::kByRank, HopFold::kByDomain, HopFold::kBySender}) {
             std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> bars;
             for (const auto& place : places_) {
                 if (place.receiver != Bar::kNone && bars.size() <= most) {
-                    bars.emplace(place.lane, receiver_of(place, fold), fold == HopFold::kNone ? place.item : 0);
+                    bars.emplace(
+                        place.lane, receiver_of(place, fold), fold == HopFold::kNone ? place.item : 0);
                 }
             }
             result_.hops = fold;
@@ -171,9 +181,10 @@ private:
     }
 
     [[nodiscard]] std::uint32_t receiver_of(const Place& place, HopFold fold) const {
-        return fold == HopFold::kBySender   ? 0
-               : fold == HopFold::kByDomain ? cluster_.domain_of(RankId{place.receiver}).index()
-                                            : place.receiver;
+        if (place.receiver == Bar::kSeveral || fold == HopFold::kNone || fold == HopFold::kByRank) {
+            return place.receiver;
+        }
+        return fold == HopFold::kByDomain ? cluster_.domain_of(RankId{place.receiver}).index() : 0;
     }
 
     static auto key_of(const Place& place, std::uint32_t shift) {
@@ -204,14 +215,20 @@ private:
         return bars;
     }
 
-    [[nodiscard]] Activity activity(std::size_t place) const { return simulation_.graph.tasks[places_[place].task].activity; }
-    [[nodiscard]] std::int64_t end_of_task(std::uint32_t task) const { return nanoseconds(simulation_.run.end[task]); }
+    [[nodiscard]] Activity activity(std::size_t place) const {
+        return simulation_.graph.tasks[places_[place].task].activity;
+    }
+    [[nodiscard]] std::int64_t end_of_task(std::uint32_t task) const {
+        return nanoseconds(simulation_.run.end[task]);
+    }
 
     void draw_lane(std::size_t first, std::size_t end, std::uint32_t shift) {
         std::vector<Row> rows;
         while (first < end) {
             const auto stage = places_[first].stage;
-            const auto last = end_of(first, [&](const Place& place) { return place.lane == places_[first].lane && place.stage == stage; });
+            const auto last = end_of(first, [&](const Place& place) {
+                return place.lane == places_[first].lane && place.stage == stage;
+            });
             add_rows(rows, first, last, shift);
             first = last;
         }
@@ -266,7 +283,8 @@ private:
         std::vector<std::pair<std::uint32_t, std::size_t>> tasks;
         for (auto i = first; i < end; ++i) {
             const auto bar = bar_of(places_[i]);
-            const bool is_joined = !inner.empty() && (bar.from < inner.back().to || bar.activities == bit(Activity::kRelay));
+            const bool is_joined =
+                !inner.empty() && (bar.from < inner.back().to || bar.activities == bit(Activity::kRelay));
             if (is_joined) {
                 join(inner.back(), bar);
             } else {
@@ -356,7 +374,9 @@ private:
             const auto before = static_cast<std::uint32_t>(result_.bars.size());
             for (auto& bar : kept_[item]) {
                 bar.track = track;
-                result_.merged = std::max(result_.merged, bar.receiver != Bar::kNone ? bar.messages : bar.last_item - bar.first_item + 1);
+                result_.merged =
+                    std::max(result_.merged,
+                             bar.receiver != Bar::kNone ? bar.messages : bar.last_item - bar.first_item + 1);
                 result_.bars.push_back(bar);
             }
             for (const auto& [task, index] : kept_tasks_[item]) {
@@ -365,7 +385,8 @@ private:
         }
     }
 
-    using ItemTasks = std::vector<std::pair<std::uint32_t, std::size_t>>;  ///< Task, and which of the item's bars.
+    using ItemTasks =
+        std::vector<std::pair<std::uint32_t, std::size_t>>;  ///< Task, and which of the item's bars.
 
     const Simulation& simulation_;
     const Cluster& cluster_;
@@ -384,9 +405,14 @@ private:
 
 }  // namespace
 
-std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
+std::int64_t nanoseconds(double seconds) {
+    return std::llround(seconds * 1e9);
+}
 
-Tracks Tracks::make(const Simulation& simulation, const Cluster& cluster, std::size_t most_bars, std::size_t most_hops) {
+Tracks Tracks::make(const Simulation& simulation,
+                    const Cluster& cluster,
+                    std::size_t most_bars,
+                    std::size_t most_hops) {
     return Drawing{simulation, cluster}.run(most_bars, most_hops);
 }
 

@@ -61,7 +61,9 @@ std::int64_t time_of(const Json& event, const char* key) {
     return std::llround(event.at(key).get<double>() * 1e3);
 }
 
-Thread thread_of(const Json& event) { return {event.at("pid").get<int>(), event.at("tid").get<int>()}; }
+Thread thread_of(const Json& event) {
+    return {event.at("pid").get<int>(), event.at("tid").get<int>()};
+}
 
 std::map<Thread, std::vector<std::pair<std::int64_t, std::int64_t>>> slices_of(const Json& events) {
     std::map<Thread, std::vector<std::pair<std::int64_t, std::int64_t>>> slices;
@@ -113,12 +115,15 @@ TEST_P(TraceOf, HasEveryTaskAndItsBytesOnce) {
     for (const auto& event : trace.events) {
         const bool is_innermost = event.at("ph") == "X" && event.at("args").contains("limited by");
         tasks += is_innermost ? event.at("args").at("tasks").get<std::uint64_t>() : 0;
-        bytes += is_innermost && event.at("args").contains("bytes") ? event.at("args").at("bytes").get<double>() : 0.0;
+        bytes += is_innermost && event.at("args").contains("bytes")
+                     ? event.at("args").at("bytes").get<double>()
+                     : 0.0;
     }
     std::uint64_t expected_tasks = 0;
     double expected_bytes = 0.0;
     for (std::size_t task = 0; task < job.result.graph.tasks.size(); ++task) {
-        const bool is_drawn = std::llround(job.result.run.end[task] * 1e9) > std::llround(job.result.run.start[task] * 1e9);
+        const bool is_drawn =
+            std::llround(job.result.run.end[task] * 1e9) > std::llround(job.result.run.start[task] * 1e9);
         expected_tasks += is_drawn ? 1 : 0;
         expected_bytes += is_drawn ? job.result.graph.tasks[task].bytes : 0.0;
     }
@@ -165,13 +170,15 @@ TEST_P(TraceOf, IsTheSameForTheSameSimulation) {
     EXPECT_EQ(traced(job).text, traced(job).text);
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, TraceOf,
+INSTANTIATE_TEST_SUITE_P(Methods,
+                         TraceOf,
                          testing::Values(std::pair{Method::kHybrid, "qwen3-235b-h100"},
                                          std::pair{Method::kGatherBroadcast, "qwen3-235b-h100"},
                                          std::pair{Method::kHybrid, "reshard-two-domains"},
                                          std::pair{Method::kOptimal, "reshard-two-domains"}),
                          [](const auto& row) {
-                             std::string name = std::string{name_of(row.param.first)} + "_" + row.param.second;
+                             std::string name =
+                                 std::string{name_of(row.param.first)} + "_" + row.param.second;
                              std::ranges::replace(name, '-', '_');
                              return name;
                          });
@@ -188,7 +195,8 @@ TEST(Trace, DrawsItsArrowsFromSliceToSlice) {
         }
         const auto at = time_of(event, "ts");
         const auto& own = slices.at(thread_of(event));
-        EXPECT_TRUE(std::ranges::any_of(own, [&](const auto& slice) { return slice.first <= at && at <= slice.second; }));
+        EXPECT_TRUE(std::ranges::any_of(
+            own, [&](const auto& slice) { return slice.first <= at && at <= slice.second; }));
         if (event.at("ph") == "s") {
             starts[event.at("id").get<int>()] = at;
         } else {
@@ -201,7 +209,8 @@ TEST(Trace, DrawsItsArrowsFromSliceToSlice) {
     EXPECT_GT(ends, 0U);
 }
 
-// A slice for each pack would be too many for a limit of 200; several packs share one then, and no task is lost.
+// A slice for each pack would be too many for a limit of 200; several packs share one then, and no task is
+// lost.
 TEST(Trace, FoldsItemsAboveALimitAndSaysSo) {
     const auto job = simulated(Method::kGatherBroadcast, "qwen3-235b-h100");
     TraceOptions options;
@@ -219,7 +228,8 @@ TEST(Trace, DrawsTheMessagesOfARankAsOneAboveALimit) {
     const auto senders = [&](const Json& events) {
         std::map<Thread, int> bars;
         for (const auto& event : events) {
-            if (event.at("ph") == "X" && event.at("name").get<std::string>().find("message") != std::string::npos) {
+            if (event.at("ph") == "X" &&
+                event.at("name").get<std::string>().find("message") != std::string::npos) {
                 ++bars[thread_of(event)];
             }
         }
@@ -254,12 +264,14 @@ TEST(Trace, SharesCountersBySideAboveALimit) {
 TEST(Trace, StopsWhereItsSinkWantsNoMore) {
     const auto job = simulated(Method::kGatherBroadcast, "qwen3-235b-h100");
     int pieces = 0;
-    const auto size = write_trace(job.result, job.scenario.cluster, [&](std::string_view) { return ++pieces < 2; });
+    const auto size =
+        write_trace(job.result, job.scenario.cluster, [&](std::string_view) { return ++pieces < 2; });
     EXPECT_FALSE(size.is_whole);
     EXPECT_EQ(pieces, 2);
 }
 
-// 10 bytes/s in the first second, 30 in the second: means of 10 and 30 over halves, 20 over all, and over quarters.
+// 10 bytes/s in the first second, 30 in the second: means of 10 and 30 over halves, 20 over all, and over
+// quarters.
 TEST(LinkRates, BinsKeepTheIntegral) {
     const std::vector<RatePoint> course{{0.0, 10.0}, {1.0, 30.0}, {2.0, 0.0}};
     EXPECT_EQ(binned(course, 2.0, 2), (std::vector<double>{10.0, 30.0}));

@@ -9,12 +9,18 @@
 
 namespace refit::io {
 
-/// Member `simulation` of a report: critical path, activities, phases beside the estimate's, links and lanes, as
-/// data/schema/report.json describes it.
-[[nodiscard]] nlohmann::json to_json(const Simulation& simulation, const MethodReport& estimate, const Cluster& cluster);
+/// Member `simulation` of a report: critical path, activities, phases beside the estimate's, links and lanes,
+/// as data/schema/report.json describes it.
+[[nodiscard]] nlohmann::json to_json(const Simulation& simulation,
+                                     const MethodReport& estimate,
+                                     const Cluster& cluster);
 
-/// Makes the entry of one method in a report's JSON that of its simulation: kind, seconds, transfers and error become the
-/// simulation's; range, phases and terms stay the estimate's. Pre: it is the report's only method and not refused.
-void add_simulation(nlohmann::json& report, const Simulation& simulation, const MethodReport& estimate, const Cluster& cluster);
+/// Makes the entry of one method in a report's JSON that of its simulation: kind, seconds, transfers and
+/// error become the simulation's; range, phases and terms stay the estimate's. Pre: it is the report's only
+/// method and not refused.
+void add_simulation(nlohmann::json& report,
+                    const Simulation& simulation,
+                    const MethodReport& estimate,
+                    const Cluster& cluster);
 
 }  // namespace refit::io

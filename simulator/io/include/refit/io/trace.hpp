@@ -11,9 +11,11 @@ namespace refit::io {
 
 struct TraceOptions {
     std::size_t most_slices = 200'000;  ///< Above it packs, tensors or messages are drawn several as one.
-    std::size_t most_hops = 2'000;      ///< Above it a rank's messages to the same rank, domain, or all are drawn as one.
-    std::size_t most_links = 64;        ///< Above it the links of a side and kind of port share one counter, their sum.
-    std::size_t most_points = 20'000;   ///< Of a counter; above it means over equal parts of the time.
+    std::size_t most_hops =
+        2'000;  ///< Above it a rank's messages to the same rank, domain, or all are drawn as one.
+    std::size_t most_links =
+        64;  ///< Above it the links of a side and kind of port share one counter, their sum.
+    std::size_t most_points = 20'000;  ///< Of a counter; above it means over equal parts of the time.
 };
 
 /// What a trace holds.
@@ -26,12 +28,13 @@ struct TraceSize {
     bool operator==(const TraceSize&) const = default;
 };
 
-/// Writes a simulation as Chrome trace events (JSON), which Perfetto and chrome://tracing open: a process for each side
-/// and stage, a thread for each lane, nested slices (stage, pack or tensor, activity), counters of link rates, and arrows
-/// along the critical path and the hops of relayed messages. docs/simulation.md describes it.
-/// The same simulation gives the same bytes.
-/// Pre: the simulation kept its segments.
-[[nodiscard]] TraceSize write_trace(const Simulation& simulation, const Cluster& cluster, const TextSink& sink,
+/// Writes a simulation as Chrome trace events (JSON), which Perfetto and chrome://tracing open: a process for
+/// each side and stage, a thread for each lane, nested slices (stage, pack or tensor, activity), counters of
+/// link rates, and arrows along the critical path and the hops of relayed messages. docs/simulation.md
+/// describes it. The same simulation gives the same bytes. Pre: the simulation kept its segments.
+[[nodiscard]] TraceSize write_trace(const Simulation& simulation,
+                                    const Cluster& cluster,
+                                    const TextSink& sink,
                                     const TraceOptions& options = {});
 
 }  // namespace refit::io
