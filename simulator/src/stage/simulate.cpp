@@ -168,9 +168,13 @@ std::string_view name_of(Port port) noexcept {
         case Port::kCopy:
             return "copy engine";
         case Port::kHost:
+            return "host";
+        case Port::kUplink:
+            return "uplink";
+        case Port::kDownlink:
             break;
     }
-    return "host";
+    return "downlink";
 }
 
 std::string describe_ranks(const std::vector<RankId>& members, const Cluster& cluster) {
@@ -191,7 +195,11 @@ std::string describe_ranks(const std::vector<RankId>& members, const Cluster& cl
 }
 
 std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster) {
-    return std::string{name_of(graph.links[link].port)} + " of " + describe_ranks(graph.ranks_of(link), cluster);
+    const auto& owner = graph.links[link];
+    if (owner.port == Port::kUplink || owner.port == Port::kDownlink) {
+        return std::string{name_of(owner.port)} + " of pod " + std::to_string(owner.rank_class);
+    }
+    return std::string{name_of(owner.port)} + " of " + describe_ranks(graph.ranks_of(link), cluster);
 }
 
 namespace {
