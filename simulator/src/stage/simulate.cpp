@@ -222,14 +222,14 @@ Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Sc
     auto links_alone = options.graph;
     links_alone.is_cancelled = options.is_cancelled;
     Simulation simulation{make_task_graph(plan, workload, scenario, links_alone), {}, 0.0, {}, {}, {}, {}, {}};
-    auto run = run_graph(simulation.graph, {true, true, options.is_cancelled});
+    auto run = run_graph(simulation.graph, {.has_segments = true, .is_cancelled = options.is_cancelled});
     if (!run) {
         return fail(std::move(run.error()));
     }
     simulation.run = std::move(*run);
     Analysis{simulation, options.has_segments}.run();
     links_alone.has_software = false;
-    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone), {true, false, options.is_cancelled});
+    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone), {.is_cancelled = options.is_cancelled});
     if (!transfers) {
         return fail(Faults{transfers.error()});
     }
