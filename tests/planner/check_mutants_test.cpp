@@ -187,7 +187,7 @@ void plant_in_transfers(const std::string& name, int& made, int& caught) {
                     std::swap(block.destination.front(), block.destination.back());
                     break;
                 case 3:
-                    std::swap(block.source.front(), block.source.back());
+                    std::swap(block.box.front(), block.box.back());
                     break;
                 case 4:
                     use.tensors -= 1;

@@ -23,7 +23,7 @@ TEST(LeastLoaded, IsTheFirstOfTheLeastWhateverGrows) {
             std::min_element(loads.begin(), loads.begin() + static_cast<std::ptrdiff_t>(known));
         EXPECT_EQ(least.least(load), static_cast<std::uint32_t>(expected - loads.begin())) << count;
         // Whole numbers, so that many are equal.
-        loads[random() % known] += random() % 3;
+        loads[random() % known] += static_cast<double>(random() % 3);
         loads[least.least(load)] += 1.0;
     }
 }
