@@ -26,10 +26,14 @@ namespace {
 std::string config_text(const io::ScenarioDraft& draft) {
     std::string text;
     for (const auto& info : io::scenario_fields()) {
-        const auto* field = draft.find(info.name);
-        if (field != nullptr) {
-            text += left(std::string{info.name}, 38) + " = " + left(field->text, 24) + "  # " + field->origin + "\n";
-        } else {
+        bool is_set = false;
+        for (const auto& [name, field] : draft.fields()) {
+            if (io::is_instance(name, info)) {
+                text += left(name, 38) + " = " + left(field.text, 24) + "  # " + field.origin + "\n";
+                is_set = true;
+            }
+        }
+        if (!is_set) {
             text += "# " + left(std::string{info.name}, 36) + "   " + left("default", 24) + "  # " + std::string{info.meaning} + "\n";
         }
     }
@@ -49,6 +53,7 @@ std::vector<std::string> with_shared_unit(std::vector<std::string> texts) {
 
 CompareRequest make_request(const Options& options, Faults& all_faults) {
     CompareRequest request;
+    request.has_simulation = options.simulates;
     Faults faults;
     if (!options.methods.empty()) {
         request.methods.clear();

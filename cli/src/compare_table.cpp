@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cells.hpp"
+#include "fabric_text.hpp"
 #include "faults_text.hpp"
 #include "options.hpp"
 #include "refit/layout_check.hpp"
@@ -75,7 +76,8 @@ std::string header(const Scenario& scenario) {
             ", " + describe_split(scenario.train.stage_layers) + "\n";
     text += "  generate   " + std::to_string(scenario.generate.gpus) + " x " + cluster.generate_system().gpu + "  " + describe(scenario.generate) +
             ", vLLM, not colocated\n";
-    return text + systems_of(scenario);
+    const auto fabric = fabric_text(cluster);
+    return text + systems_of(scenario) + (fabric.empty() ? "" : "  fabric     " + wrap(fabric, kWidth, 13) + "\n");
 }
 
 std::string published_cell(const MethodReport& method) {
@@ -111,7 +113,7 @@ std::string method_row(const MethodReport& method, const Report& report, const S
                published_cell(method),
                multiple(method.seconds / report.line_rate_bound.time),
                size_cell(method.network),
-               size_cell(peak));
+               method.simulated ? seconds_number(method.simulated->seconds) + " s" : size_cell(peak));
 }
 
 /// Of the methods that an engine runs.
@@ -129,9 +131,11 @@ const MethodReport* fastest(const Report& report) {
     return best;
 }
 
+/// Where methods were simulated, their times take the place of the memory.
 std::string table(const Report& report, const Scenario& scenario) {
+    const bool is_simulated = std::ranges::any_of(report.methods, [](const MethodReport& method) { return method.simulated.has_value(); });
     std::string text = "  " + left("method   (?: in no engine)", 31) + right("predicted", 11) + "  " + left("[80 % range]", 15) + right("published", 10) +
-                       right("x bound", 9) + right("on NICs", 10) + right("+mem/GPU", 10) + "\n";
+                       right("x bound", 9) + right("on NICs", 10) + right(is_simulated ? "simulated" : "+mem/GPU", 10) + "\n";
     const auto* best = fastest(report);
     for (const auto& method : report.methods) {
         text += method_row(method, report, scenario, &method == best);
@@ -240,6 +244,8 @@ std::string why(const MethodReport& slow, const MethodReport& fast) {
         text += ", and its many collective calls take longest";
     } else if (resource == "nvlink") {
         text += ", but its gathers fill NVLink first";
+    } else if (resource.starts_with("spine")) {
+        text += ", and the uplinks of " + slow.bottleneck.where + " are busy longest";
     } else if (phase_seconds(slow, "broadcast") > 0.0 && phase_seconds(slow, "gather") > 0.0) {
         text += ", gather and broadcast in turn on the same NICs";
     }

@@ -50,7 +50,8 @@ std::string bound_text(const Report& report) {
            "    domain-ingress: bytes wanted in a domain / its NICs; source-egress: bytes held only in some\n"
            "    domains / their NICs; gpu- and port-ingress: bytes wanted / NICs and NVLinks; gpu-egress: bytes\n"
            "    held only by some GPUs / their NICs and NVLinks; local-: the same where only NVLink serves;\n"
-           "    copy-volume: one copy a receiving domain / all NICs\n\n";
+           "    copy-volume: one copy a receiving domain / all NICs\n" +
+           (std::string{name_of(report.bound.kind)}.starts_with("pod") ? "    pod-: the same with pods for domains and uplinks for NICs\n\n" : "\n");
 }
 
 std::string value_text(double value, const std::string& unit) {

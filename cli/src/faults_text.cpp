@@ -66,6 +66,15 @@ std::string whole_cure(const Faults& faults, const Asked& asked) {
     auto fields = asked.fields;
     for (const auto& suggestion : suggestions) {
         mended.apply(suggestion);
+        if (suggestion.field.starts_with('-')) {
+            // A flag may be renamed; a key of a file may not, by a command.
+            const auto old = std::ranges::find(fields, suggestion.field.substr(1), [](const auto& field) { return field.first; });
+            if (old == fields.end()) {
+                return {};
+            }
+            old->first = suggestion.value;
+            continue;
+        }
         const bool is_layout = suggestion.field == "train.layout";  // It holds the whole pipeline.
         std::erase_if(fields, [&](const auto& field) {
             return field.first == suggestion.field || (is_layout && field.first.starts_with("train.pipeline."));
@@ -86,6 +95,10 @@ std::string flag_for(const Suggestion& suggestion) {
         if (suggestion.field == option.field) {
             return std::string{option.flag} + " " + quoted(suggestion.value);
         }
+    }
+    constexpr std::string_view kNics = "fabric.nics.";
+    if (suggestion.field.starts_with(kNics)) {
+        return "--nic " + quoted(suggestion.field.substr(kNics.size()) + "=" + suggestion.value);
     }
     return "--set " + suggestion.field + "=" + quoted(suggestion.value);
 }

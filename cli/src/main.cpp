@@ -8,11 +8,15 @@
 #include "exit_code.hpp"
 #include "options.hpp"
 #include "session.hpp"
+#include "simulate_flows.hpp"
 
 namespace refit::cli {
 namespace {
 
 int run(const Options& options) {
+    if (options.command == Command::kSimulate && !options.flows.empty()) {
+        return run_simulate_flows(options);
+    }
     const auto library = open_library();
     if (!library) {
         return refuse(library.error(), options);

@@ -39,7 +39,9 @@ constexpr const char* kOutputGroup = "What to show";
 struct Raw {
     std::map<std::string, std::string> fields;
     std::vector<std::string> sets;
+    std::vector<std::string> nics;
     std::string format = "table";
+    std::string quotient = "on";
     bool no_color = false;
     bool no_progress = false;
 };
@@ -52,6 +54,10 @@ void add_scenario_options(CLI::App& command, Raw& raw) {
             ->type_name(option.placeholder)
             ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
+    command.add_option("--nic", raw.nics, "a GPU's NICs that are down or slow, for example trainer:17=down or 300=200Gbit/s")
+        ->group(group)
+        ->type_name("RANK=down|RATE")
+        ->allow_extra_args(false);
     command.add_option("--set", raw.sets, "any scenario field; --print-config lists them")
         ->group(group)
         ->type_name("FIELD=VALUE")
@@ -140,15 +146,27 @@ void add_simulate(CLI::App& command, Options& options, Raw& raw) {
     command.add_option("--trace", options.trace, "also write the course as Chrome trace events, which Perfetto opens")
         ->type_name("FILE.json")
         ->group(kOutputGroup);
+    command.add_option("--flows", options.flows, "first line: GPUs, GPUs a node, NVLink and NIC rate, flows; then source, destination, bytes a line")
+        ->type_name("FILE")
+        ->group("A list of flows (docs/flows.md)");
+    command.add_option("--quotient", raw.quotient, "on (default) or off: run flows that are alike as one")
+        ->type_name("on|off")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->group("A list of flows (docs/flows.md)");
+    command.add_option("--fast", options.fast, "approximate: end flows together that end within this part of the time, for example 0.001")
+        ->type_name("PART")
+        ->group("A list of flows (docs/flows.md)");
     add_output_options(command, options, raw);
 }
 
 void add_commands(CLI::App& app, Options& options, Raw& raw) {
-    add_comparison(*app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try"), options, raw);
+    auto& compare = *app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try");
+    compare.add_flag("--simulate", options.simulates, "also run each method event by event")->group("What to compare");
+    add_comparison(compare, options, raw);
     add_comparison(*app.add_subcommand("explain", "every term of each method with its formula, values and source"), options, raw);
     add_check(*app.add_subcommand("check", "every reason why a refit cannot run, each with what would"), options, raw);
     add_plan(*app.add_subcommand("plan", "who sends which bytes to whom, hop by hop"), options, raw);
-    add_simulate(*app.add_subcommand("simulate", "the course of one method in time: critical path, timeline, links, waits"), options, raw);
+    add_simulate(*app.add_subcommand("simulate", "the course of one method in time: critical path, timeline, links, waits; or when a list of flows ends"), options, raw);
     add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
 }
 
@@ -170,6 +188,14 @@ std::optional<std::string> collect_fields(const CLI::App& command, const Raw& ra
             options.fields.emplace_back(option.field, value);
             options.field_flags.emplace_back(option.flag);
         }
+    }
+    for (const auto& item : raw.nics) {
+        const auto equals = item.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            return "--nic takes RANK=down or RANK=RATE, not '" + item + "'";
+        }
+        options.fields.emplace_back("fabric.nics." + item.substr(0, equals), item.substr(equals + 1));
+        options.field_flags.emplace_back("--nic " + item.substr(0, equals));
     }
     for (const auto& item : raw.sets) {
         const auto equals = item.find('=');
@@ -243,6 +269,8 @@ const std::vector<FieldOption>& field_options() {
         {"--dtype", "dtype", "DTYPE", "bf16, fp16 or fp32"},
         {"--generate-dtype", "generate.dtype", "DTYPE", "dtype on the generation side"},
         {"--engine", "engine.name", "NAME", "an engine of data/engines"},
+        {"--oversubscription", "fabric.oversubscription", "RATIO", "NICs of a pod to its uplinks, for example 2:1"},
+        {"--domains-per-pod", "fabric.domains_per_pod", "N", "NVLink domains under one group of leaf switches"},
         {"--coverage", "engine.coverage", "NAME", "bulk path takes: nemo-rl-names, ffn, all or pattern:GLOB"},
     };
     return kOptions;
@@ -282,6 +310,7 @@ Parsed parse_options(int argc, const char* const* argv) {
                            "'? There are " + join_names(kFormatNames));
     }
     options.format = kFormats.at(raw.format);
+    options.has_quotient = raw.quotient == "on";
     options.has_color = wants_color(raw);
     options.shows_progress = !raw.no_progress && !options.is_quiet;
     if (const auto message = collect_fields(*command, raw, options)) {

@@ -35,11 +35,15 @@ struct Options {
     std::string tensors;                                           ///< For kPlan: a file of explicit tensors.
     std::vector<std::string> methods;
     std::string explain;                                           ///< For kPlan: a rank or a class of tensors.
+    std::string flows;                                             ///< For kSimulate: a file of flows.
+    bool has_quotient = true;                                      ///< For flows: those that are alike run as one.
+    std::optional<double> fast;                                    ///< For flows: the tolerance of an approximation.
     std::string trace;                                             ///< For kSimulate: the file of a trace.
     std::string plan_scenario;                                     ///< For kSimulate: the scenario of a plan file.
     std::vector<std::string> steps;
     Format format = Format::kTable;
     std::string output;
+    bool simulates = false;                                        ///< For kCompare: run each plan event by event too.
     bool prints_config = false;
     bool is_quiet = false;
     bool has_color = true;

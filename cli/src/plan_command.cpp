@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,9 +54,8 @@ Result<std::string> rendered(const ShownPlan& shown, const Scenario& scenario, c
         return fail(Faults{published.error()});
     }
     CompareRequest request;
-    request.methods = {shown.plan.method};
     request.published = *published;
-    auto report = io::to_json(compare(scenario, request), scenario);
+    auto report = io::to_json(report_on(shown.plan, scenario, shown.workload, request), scenario);
     add_plan_json(report, shown);
     return report.dump(1) + "\n";
 }
@@ -79,7 +79,11 @@ int answer(const Scenario& scenario, Method method, const std::optional<io::Plan
     if (encoding) {
         const io::PlanFile file{scenario.name, std::move(workload), std::move(*plan), scenario.cluster.train_gpus(),
                                 io::domain_starts(scenario.cluster)};
-        if (const auto written = io::write_whole(options.output, io::write_plan(file, *encoding)); !written) {
+        const auto write = [&](std::ostream& stream) {
+            io::write_plan(file, *encoding, stream);
+            return true;
+        };
+        if (const auto written = io::write_whole(options.output, write); !written) {
             return refuse(written.error(), options);
         }
     }

@@ -2,6 +2,7 @@
 #include "plan_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cells.hpp"
+#include "fabric_text.hpp"
 #include "faults_text.hpp"
 #include "refit/quantity.hpp"
 
@@ -96,7 +98,7 @@ std::string certificate_text(const ShownPlan& shown) {
     }
     auto text = line("port time",
                      format_seconds(certificate.port_time) + ": " + certificate.resource + " of " +
-                         rank_text(shown.cluster, certificate.rank));
+                         (certificate.pod ? "pod " + std::to_string(*certificate.pod) : rank_text(shown.cluster, certificate.rank)));
     text += line("bound", format_seconds(bound.time) + ": " + std::string{name_of(bound.kind)} + " at " + bound.where);
     text += line("certificate", number_text("%.3f", certificate.ratio()) + " = port time / bound; no plan is below 1");
     for (const auto& cut : certificate.bounds.cuts) {
@@ -105,7 +107,8 @@ std::string certificate_text(const ShownPlan& shown) {
         }
     }
     for (const auto& relaxation : certificate.relaxations) {
-        text += line("otherwise", format_seconds(relaxation.bound) + " is the bound " + relaxation.condition);
+        const bool can_be = std::isfinite(relaxation.bound.value());
+        text += line("otherwise", (can_be ? format_seconds(relaxation.bound) + " is the bound " : "no plan is possible ") + relaxation.condition);
     }
     return text;
 }
@@ -173,6 +176,11 @@ std::string classes_text(const ShownPlan& shown) {
            (has_gathered ? "; *: gathered and broadcast\n" : "\n");
 }
 
+/// Null where dead ports allow no plan.
+nlohmann::json finite_seconds(Seconds time) {
+    return std::isfinite(time.value()) ? nlohmann::json(time.value()) : nlohmann::json(nullptr);
+}
+
 nlohmann::json stage_memory_json(const StageMemory& memory) {
     auto uses = nlohmann::json::array();
     for (const auto& use : memory.uses) {
@@ -224,6 +232,8 @@ std::string plan_text(const ShownPlan& shown) {
                                  grouped(shown.cluster.train_gpus()) + " trainers");
     text += line("moves", size_cell(Bytes{all.nic_out}) + " over NICs, " + size_cell(Bytes{all.nvlink_out}) + " over NVLink, in " +
                               grouped(summary.messages) + " messages and " + grouped(summary.hops) + " hops" + relay_text(shown.plan));
+    const auto fabric = fabric_text(shown.cluster);
+    text += fabric.empty() ? "" : line("fabric", fabric);
     return text + memory_text(shown) + certificate_text(shown) + ranks_text(shown) + pairs_text(shown) + links_text(shown) + classes_text(shown);
 }
 
@@ -237,7 +247,7 @@ void add_plan_json(nlohmann::json& report, const ShownPlan& shown) {
     }
     Json relaxations = Json::array();
     for (const auto& relaxation : certificate.relaxations) {
-        relaxations.push_back({{"condition", relaxation.condition}, {"bound_seconds", relaxation.bound.value()}});
+        relaxations.push_back({{"condition", relaxation.condition}, {"bound_seconds", finite_seconds(relaxation.bound)}});
     }
     report["certificate"] = {{"ratio", certificate.ratio()},
                              {"port_seconds", certificate.port_time.value()},
@@ -245,8 +255,11 @@ void add_plan_json(nlohmann::json& report, const ShownPlan& shown) {
                              {"rank", certificate.rank.index()},
                              {"bound", {{"kind", name_of(bound.kind)}, {"seconds", bound.time.value()}, {"where", bound.where}}},
                              {"cuts", std::move(cuts)},
-                             {"own_nic_egress_seconds", certificate.bounds.own_nic_egress.time.value()},
+                             {"own_nic_egress_seconds", finite_seconds(certificate.bounds.own_nic_egress.time)},
                              {"relaxations", std::move(relaxations)}};
+    if (certificate.pod) {
+        report["certificate"]["pod"] = *certificate.pod;
+    }
     report["memory"] = {{"train", side_json(shown.memory.train)},
                         {"generation", side_json(shown.memory.generation)},
                         {"packs", packs_json(shown.packs)}};

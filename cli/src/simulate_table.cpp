@@ -122,6 +122,10 @@ std::string host_of(Activity activity) {
 }
 
 std::string port_of(const Simulation& simulation, std::uint32_t link, const Cluster& cluster) {
+    const auto port = simulation.graph.links[link].port;
+    if (port == Port::kUplink || port == Port::kDownlink) {
+        return std::string{name_of(port)} + "s of pods";
+    }
     const bool is_trainer = cluster.is_trainer(simulation.graph.ranks_of(link).front());
     return std::string{name_of(simulation.graph.links[link].port)} + " of " +
            (is_trainer ? "trainers" : "generators");

@@ -51,6 +51,30 @@ private:
     Faults faults_;
 };
 
+/// The axes that both sides have.
+template <class Layout>
+void take_axes(const LayoutText& text, std::uint32_t gpus, Layout& layout) {
+    layout.gpus = gpus;
+    layout.tp = text.tp.value_or(1);
+    layout.pp = text.pp.value_or(1);
+    layout.ep = text.ep.value_or(1);
+}
+
+/// What is left of the GPUs where `ways` of them hold one copy; `factors` says what these are the product of.
+template <class Layout>
+void take_dp(const LayoutText& text,
+             std::uint64_t ways,
+             const std::string& factors,
+             Checker& checker,
+             Layout& layout) {
+    const auto product = text_of(layout.gpus) + " GPUs / (" + factors + " = " + text_of(ways) + ")";
+    if (ways > layout.gpus || layout.gpus % ways != 0) {
+        checker.add("tp", layout.tp, "layout-product", product + " is not whole");
+    } else if (layout.dp = static_cast<std::uint32_t>(layout.gpus / ways); text.dp && *text.dp != layout.dp) {
+        checker.add("dp", *text.dp, "layout-product", product + " is " + text_of(layout.dp));
+    }
+}
+
 /// The trainers' fused qkv rows are cut evenly where TP exceeds the KV heads, so the rows must divide.
 void check_fused_rows(const ModelLimits& model, std::uint32_t tp, Checker& checker) {
     if (model.fused_rows > 0 && model.key_value_heads % tp != 0 && model.fused_rows % tp != 0) {
@@ -163,22 +187,16 @@ std::pair<TrainLayout, Faults> examine_train(const LayoutText& text,
                                              const ModelLimits& model) {
     Checker checker{"train"};
     TrainLayout layout;
-    layout.gpus = gpus;
-    layout.tp = text.tp.value_or(1);
+    take_axes(text, gpus, layout);
     layout.cp = text.cp.value_or(1);
-    layout.pp = text.pp.value_or(1);
-    layout.ep = text.ep.value_or(1);
     layout.etp = text.etp.value_or(1);
-    const std::uint64_t dense = std::uint64_t{layout.tp} * layout.cp * layout.pp;
     const std::uint64_t expert = std::uint64_t{layout.etp} * layout.ep * layout.pp;
-    const auto product = text_of(gpus) + " GPUs / (tp " + text_of(layout.tp) +
-                         (layout.cp > 1 ? " x cp " + text_of(layout.cp) : "") + " x pp " +
-                         text_of(layout.pp) + " = " + text_of(dense) + ")";
-    if (dense > gpus || gpus % dense != 0) {
-        checker.add("tp", layout.tp, "layout-product", product + " is not whole");
-    } else if (layout.dp = static_cast<std::uint32_t>(gpus / dense); text.dp && *text.dp != layout.dp) {
-        checker.add("dp", *text.dp, "layout-product", product + " is " + text_of(layout.dp));
-    }
+    take_dp(text,
+            std::uint64_t{layout.tp} * layout.cp * layout.pp,
+            "tp " + text_of(layout.tp) + (layout.cp > 1 ? " x cp " + text_of(layout.cp) : "") + " x pp " +
+                text_of(layout.pp),
+            checker,
+            layout);
     if (model.experts > 0 && (expert > gpus || gpus % expert != 0)) {
         checker.add("ep",
                     layout.ep,
@@ -213,10 +231,7 @@ std::pair<GenerateLayout, Faults> examine_generate(const LayoutText& text,
                                                    const ModelLimits& model) {
     Checker checker{"generate"};
     GenerateLayout layout;
-    layout.gpus = gpus;
-    layout.tp = text.tp.value_or(1);
-    layout.pp = text.pp.value_or(1);
-    layout.ep = text.ep.value_or(1);
+    take_axes(text, gpus, layout);
     for (const auto& [axis, value] : {std::pair{"cp", text.cp}, std::pair{"etp", text.etp}}) {
         if (value.value_or(1) != 1) {
             checker.add(axis, *value, "generate-axis", "generation has no such axis");
@@ -228,14 +243,11 @@ std::pair<GenerateLayout, Faults> examine_generate(const LayoutText& text,
                     "generate-axis",
                     "vLLM splits layers evenly; first and last stage cannot be given");
     }
-    const std::uint64_t engine = std::uint64_t{layout.tp} * layout.pp;
-    const auto product = text_of(gpus) + " GPUs / (tp " + text_of(layout.tp) + " x pp " + text_of(layout.pp) +
-                         " = " + text_of(engine) + ")";
-    if (engine > gpus || gpus % engine != 0) {
-        checker.add("tp", layout.tp, "layout-product", product + " is not whole");
-    } else if (layout.dp = static_cast<std::uint32_t>(gpus / engine); text.dp && *text.dp != layout.dp) {
-        checker.add("dp", *text.dp, "layout-product", product + " is " + text_of(layout.dp));
-    }
+    take_dp(text,
+            std::uint64_t{layout.tp} * layout.pp,
+            "tp " + text_of(layout.tp) + " x pp " + text_of(layout.pp),
+            checker,
+            layout);
     if (layout.pp > model.layers) {
         checker.add(
             "pp", layout.pp, "pipeline-stages", "the model has only " + text_of(model.layers) + " layers");

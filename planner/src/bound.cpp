@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "egress.hpp"
@@ -25,86 +26,109 @@ DomainSet domains_of(const std::vector<std::uint32_t>& ranks, const Fabric& fabr
     return domains;
 }
 
-/// What the cuts have to carry, gathered over the slices.
+/// What the cuts have to carry, gathered over slices.
 class Demands {
 public:
-    Demands(const SliceTable& slices, const Fabric& fabric)
+    Demands(const SliceTable& slices, std::span<const std::uint32_t> chosen, const Fabric& fabric)
         : fabric_{fabric},
           domains_(slices.rank_sets()),
           wanted_(slices.rank_sets(), 0.0),
+          entering_(slices.rank_sets(), 0),
+          held_(slices.rank_sets(), 0.0),
+          leaving_(slices.rank_sets(), 0.0),
+          local_(slices.rank_sets(), 0.0),
           entering(fabric.domains(), 0),
           need(fabric.ranks(), 0.0),
-          local_need(fabric.ranks(), 0.0) {
-        for (std::uint32_t set = 0; set < slices.rank_sets(); ++set) {
-            domains_[set] = domains_of(slices.rank_set(set), fabric);
-        }
-        for (const auto& slice : slices.slices()) {
-            add(slice, slices);
+          local_need(fabric.ranks(), 0.0),
+          is_sending(fabric.domains(), false) {
+        for (const auto index : chosen) {
+            add(slices.slices()[index], slices);
         }
         for (std::uint32_t set = 0; set < slices.rank_sets(); ++set) {
-            for (const auto rank : wanted_[set] > 0.0 ? slices.rank_set(set) : std::vector<std::uint32_t>{}) {
-                need[rank] += wanted_[set];
-            }
+            sum_up(set, slices.rank_set(set));
         }
     }
 
 private:
+    /// Of a rank set that some slice has.
+    const DomainSet& domains(std::uint32_t set, const SliceTable& slices) {
+        if (domains_[set].empty()) {
+            domains_[set] = domains_of(slices.rank_set(set), fabric_);
+        }
+        return domains_[set];
+    }
+
     void add(const Slice& slice, const SliceTable& slices) {
-        const auto& held = domains_[slice.holders];
+        const auto& held = domains(slice.holders, slices);
+        const auto& wanting = domains(slice.receivers, slices);
+        const auto bytes = static_cast<double>(slice.bytes);
+        wanted_[slice.receivers] += bytes;
+        held_[slice.holders] += bytes;
+        if (held.back() < wanting.front() || wanting.back() < held.front()) {
+            entering_[slice.receivers] += slice.bytes;
+            copies += Bytes{slice.bytes} * wanting.size();
+            leaving_[slice.holders] += bytes;
+            return;
+        }
         bool leaves = false;
-        for (const auto domain : domains_[slice.receivers]) {
+        for (const auto domain : wanting) {
             if (!std::ranges::binary_search(held, domain)) {
                 entering[domain] += slice.bytes;
                 copies += Bytes{slice.bytes};
                 leaves = true;
             }
         }
-        if (held.size() == 1 && domains_[slice.receivers] == held) {
-            local_by_holders[slice.holders] += static_cast<double>(slice.bytes);
-        }
-        wanted_[slice.receivers] += static_cast<double>(slice.bytes);
-        by_holders[slice.holders] += static_cast<double>(slice.bytes);
-        if (leaves) {
-            by_domains[held] += static_cast<double>(slice.bytes);
-            leaving_by_holders[slice.holders] += static_cast<double>(slice.bytes);
-            is_sending_.insert(is_sending_.end(), held.begin(), held.end());
-        }
-        is_sending_.insert(is_sending_.end(), domains_[slice.receivers].begin(), domains_[slice.receivers].end());
-        if (is_sending_.size() > 4 * std::size_t{fabric_.domains()} + 64) {
-            compact();
-        }
+        leaving_[slice.holders] += leaves ? bytes : 0.0;
         if (held.size() == 1) {
-            for (const auto rank : std::ranges::binary_search(domains_[slice.receivers], held.front())
-                                       ? slices.rank_set(slice.receivers)
-                                       : std::vector<std::uint32_t>{}) {
-                local_need[rank] += fabric_.domain_of(rank) == held.front() ? static_cast<double>(slice.bytes) : 0.0;
+            local_[slice.holders] += wanting == held ? bytes : 0.0;
+            for (const auto rank : slices.rank_set(slice.receivers)) {
+                local_need[rank] += fabric_.domain_of(rank) == held.front() ? bytes : 0.0;
             }
         }
     }
-    void compact() {
-        std::ranges::sort(is_sending_);
-        is_sending_.erase(std::unique(is_sending_.begin(), is_sending_.end()), is_sending_.end());
+
+    void sum_up(std::uint32_t set, const std::vector<std::uint32_t>& ranks) {
+        const auto list = [set](auto& by_set, const std::vector<double>& bytes) {
+            if (bytes[set] > 0.0) {
+                by_set.emplace_back(set, bytes[set]);
+            }
+        };
+        list(by_holders, held_);
+        list(leaving_by_holders, leaving_);
+        list(local_by_holders, local_);
+        if (leaving_[set] > 0.0) {
+            by_domains[domains_[set]] += leaving_[set];
+        }
+        if (wanted_[set] > 0.0) {
+            for (const auto rank : ranks) {
+                need[rank] += wanted_[set];
+            }
+        }
+        const bool sends = leaving_[set] > 0.0 || wanted_[set] > 0.0;
+        for (const auto domain : domains_[set]) {
+            entering[domain] += entering_[set];
+            is_sending[domain] = is_sending[domain] || sends;
+        }
     }
 
     const Fabric& fabric_;
-    std::vector<DomainSet> domains_;  ///< By rank set.
-    std::vector<double> wanted_;      ///< By rank set, as receivers.
-    DomainSet is_sending_;
+    std::vector<DomainSet> domains_;        ///< By rank set, as all of these.
+    std::vector<double> wanted_;            ///< As receivers.
+    std::vector<std::uint64_t> entering_;   ///< As receivers, none of whose domains has a holder.
+    std::vector<double> held_;              ///< As holders, as the following.
+    std::vector<double> leaving_;           ///< What another domain wants.
+    std::vector<double> local_;             ///< What no other domain wants or holds.
 
 public:
-    /// Domains with a holder or a receiver.
-    [[nodiscard]] const DomainSet& senders() {
-        compact();
-        return is_sending_;
-    }
-
-    std::vector<std::uint64_t> entering;             ///< By domain: wanted there and held elsewhere only.
-    std::vector<double> need;                        ///< By rank.
-    std::vector<double> local_need;                  ///< By rank: held in its own domain only.
-    std::map<DomainSet, double> by_domains;          ///< What leaves the domains that hold it.
-    std::map<std::uint32_t, double> by_holders;      ///< By rank set.
-    std::map<std::uint32_t, double> leaving_by_holders;
-    std::map<std::uint32_t, double> local_by_holders;  ///< Of it, what no other domain wants or holds.
+    using BySet = std::vector<std::pair<std::uint32_t, double>>;
+    std::vector<std::uint64_t> entering;     ///< By domain: wanted there and held elsewhere only.
+    std::vector<double> need;                ///< By rank.
+    std::vector<double> local_need;          ///< By rank: held in its own domain only.
+    std::vector<bool> is_sending;            ///< By domain: has a receiver, or a holder of what leaves.
+    std::map<DomainSet, double> by_domains;  ///< What leaves the domains that hold it.
+    BySet by_holders;                        ///< By rank set.
+    BySet leaving_by_holders;
+    BySet local_by_holders;                  ///< Of it, what no other domain wants or holds.
     Bytes copies;
 };
 
@@ -144,7 +168,7 @@ void raise_by_egress(CutBound& bound, const std::vector<EgressGroup>& groups, co
     }
 }
 
-std::vector<EgressGroup> groups_of(const std::map<std::uint32_t, double>& by_holders, const SliceTable& slices) {
+std::vector<EgressGroup> groups_of(const Demands::BySet& by_holders, const SliceTable& slices) {
     std::vector<EgressGroup> groups;
     groups.reserve(by_holders.size());
     for (const auto& [holders, bytes] : by_holders) {
@@ -197,13 +221,14 @@ DomainSet pods_of(const std::vector<std::uint32_t>& ranks, const Fabric& fabric)
 }
 
 /// The cuts between pods, as those between domains.
-void add_pods(CutBounds& bounds, const SliceTable& slices, const Fabric& fabric) {
+void add_pods(CutBounds& bounds, const SliceTable& slices, std::span<const std::uint32_t> chosen, const Fabric& fabric) {
     const auto& spine = fabric.spine();
     std::vector<double> entering(spine.pods(), 0.0);
     std::map<DomainSet, double> leaving;
     std::vector<bool> is_taking_part(spine.pods(), false);
     double copies = 0.0;
-    for (const auto& slice : slices.slices()) {
+    for (const auto index : chosen) {
+        const auto& slice = slices.slices()[index];
         const auto held = pods_of(slices.rank_set(slice.holders), fabric);
         bool leaves = false;
         for (const auto pod : pods_of(slices.rank_set(slice.receivers), fabric)) {
@@ -234,8 +259,8 @@ void add_pods(CutBounds& bounds, const SliceTable& slices, const Fabric& fabric)
     raise(bounds.cuts[static_cast<std::size_t>(BoundKind::kPodVolume)], copies, uplinks, "all uplinks");
 }
 
-CutBounds all_bounds(const SliceTable& slices, const Fabric& fabric, bool with_own_nics) {
-    Demands demands{slices, fabric};
+CutBounds all_bounds(const SliceTable& slices, std::span<const std::uint32_t> chosen, const Fabric& fabric, bool with_own_nics) {
+    const Demands demands{slices, chosen, fabric};
     CutBounds bounds;
     for (const auto kind : {BoundKind::kDomainIngress, BoundKind::kGpuIngress, BoundKind::kLocalIngress, BoundKind::kPortIngress,
                             BoundKind::kSourceEgress, BoundKind::kGpuEgress, BoundKind::kLocalEgress, BoundKind::kCopyVolume,
@@ -266,14 +291,20 @@ CutBounds all_bounds(const SliceTable& slices, const Fabric& fabric, bool with_o
                         "rank");
     }
     if (fabric.spine().pods() > 0) {
-        add_pods(bounds, slices, fabric);
+        add_pods(bounds, slices, chosen, fabric);
     }
     double nics = 0.0;
-    for (const auto domain : demands.senders()) {
-        nics += domain_nics[domain];
+    for (std::uint32_t domain = 0; domain < fabric.domains(); ++domain) {
+        nics += demands.is_sending[domain] ? domain_nics[domain] : 0.0;
     }
     raise(bounds.cuts[static_cast<std::size_t>(BoundKind::kCopyVolume)], demands.copies.as_double(), nics, "all NICs");
     return bounds;
+}
+
+std::vector<std::uint32_t> all_of(const SliceTable& slices) {
+    std::vector<std::uint32_t> indices(slices.slices().size());
+    std::iota(indices.begin(), indices.end(), 0U);
+    return indices;
 }
 
 }  // namespace
@@ -311,8 +342,12 @@ Bound CutBounds::largest() const {
     return {cut.time, cut.kind, cut.where, network_bytes};
 }
 
-CutBounds cut_bounds(const SliceTable& slices, const Fabric& fabric) { return all_bounds(slices, fabric, true); }
+CutBounds cut_bounds(const SliceTable& slices, const Fabric& fabric) { return all_bounds(slices, all_of(slices), fabric, true); }
 
-Bound lower_bound(const SliceTable& slices, const Fabric& fabric) { return all_bounds(slices, fabric, false).largest(); }
+Bound lower_bound(const SliceTable& slices, const Fabric& fabric) { return lower_bound(slices, all_of(slices), fabric); }
+
+Bound lower_bound(const SliceTable& slices, std::span<const std::uint32_t> chosen, const Fabric& fabric) {
+    return all_bounds(slices, chosen, fabric, false).largest();
+}
 
 }  // namespace refit

@@ -20,11 +20,31 @@ std::vector<GpuPorts> ports_of(const Cluster& cluster, const SideRates& rates) {
     std::vector<GpuPorts> ports;
     for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
         const auto& side = cluster.is_trainer(RankId{rank}) ? rates.train : rates.generate;
-        const auto nic = side.nic.bytes_per_second();
+        const auto nic = side.nic.bytes_per_second() * cluster.nic_share(RankId{rank});
         const auto nvlink = side.nvlink.bytes_per_second();
         ports.push_back({nic, nic, nvlink, nvlink});
     }
     return ports;
+}
+
+Spine spine_of(const Cluster& cluster, const SideRates& rates) {
+    const auto& settings = cluster.fabric();
+    Spine spine;
+    spine.rails = settings.is_rail_only ? cluster.train_system().gpus_per_node : 0;
+    if (!settings.has_spine()) {
+        return spine;
+    }
+    for (std::uint32_t domain = 0; domain < cluster.domains(); ++domain) {
+        spine.pod_of.push_back(cluster.pod_of(DomainId{domain}));
+    }
+    spine.up.resize(cluster.pods(), 0.0);
+    for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
+        const auto& side = cluster.is_trainer(RankId{rank}) ? rates.train : rates.generate;
+        spine.up[cluster.pod_of(cluster.domain_of(RankId{rank}))] +=
+            side.nic.bytes_per_second() / settings.oversubscription;
+    }
+    spine.down = spine.up;
+    return spine;
 }
 
 }  // namespace
@@ -57,6 +77,16 @@ Fabric::Fabric(std::vector<std::uint32_t> domain_of, std::vector<GpuPorts> ports
     }
 }
 
-Fabric::Fabric(const Cluster& cluster, const SideRates& rates) : Fabric{domains_of(cluster), ports_of(cluster, rates)} {}
+Fabric::Fabric(const Cluster& cluster, const SideRates& rates)
+    : Fabric{domains_of(cluster), ports_of(cluster, rates), spine_of(cluster, rates)} {}
+
+Fabric make_fabric(const Cluster& cluster, double nic, double nvlink) {
+    return Fabric{cluster, port_rates(cluster, nic, nvlink)};
+}
+
+Fabric make_fabric(const Scenario& scenario) {
+    const auto& constants = scenario.engine.constants;
+    return make_fabric(scenario.cluster, constants.nic_efficiency.value, constants.nvlink_efficiency.value);
+}
 
 }  // namespace refit

@@ -14,6 +14,7 @@
 #include "refit/m2n_relays.hpp"
 #include "refit/optimal.hpp"
 #include "refit/suggest.hpp"
+#include "refit/traffic.hpp"
 
 namespace refit {
 namespace {
@@ -138,9 +139,84 @@ void add_relay_stage(Plan& plan, const Workload& workload, RelayTable relays) {
     }
 }
 
-void add_relays(Plan& plan, const Workload& workload, const Cluster& cluster, const SideRates& rates) {
+/// `slices` may be null: they are then made here.
+void add_optimal(Plan& plan, const Workload& workload, const SliceTable* slices, const Cluster& cluster, const SideRates& rates) {
+    const Fabric fabric{cluster, rates};
     add_relay_stage(plan, workload,
-                    optimal_relays(SliceTable::make(workload, cluster.train_gpus()), Fabric{cluster, rates}));
+                    slices != nullptr ? optimal_relays(*slices, fabric)
+                                      : optimal_relays(SliceTable::make(workload, cluster.train_gpus()), fabric));
+}
+
+std::string rank_name(const Cluster& cluster, RankId rank) {
+    return cluster.is_trainer(rank) ? "trainer " + std::to_string(rank.index())
+                                    : "generator " + std::to_string(rank.index() - cluster.train_gpus());
+}
+
+/// A plan goes only over NICs that reach each other. Every domain has one that works, so rails alone keep them apart.
+Result<Plan> reachable(Plan plan, const Cluster& cluster) {
+    const auto hop = unreachable_hop(plan, cluster);
+    if (!hop) {
+        return plan;
+    }
+    const auto domain = [&](RankId rank) { return std::to_string(cluster.domain_of(rank).index()); };
+    return fail(Faults{{ErrorCode::kInfeasible,
+                        "no-path",
+                        "fabric.rail_only = true: " + std::string{name_of(plan.method)} + " sends from " +
+                            rank_name(cluster, hop->source) + " to " + rank_name(cluster, hop->destination) +
+                            ", but no rail has a working NIC in both of NVLink domains " + domain(hop->source) +
+                            " and " + domain(hop->destination),
+                        "fabric.rail_only",
+                        Suggestion{"fabric.rail_only", "false", ""}}});
+}
+
+/// `slices` may be null.
+Result<Plan> plan_of(Method method, const Scenario& scenario, const Workload& workload, const SliceTable* slices) {
+    Plan plan;
+    plan.method = method;
+    plan.coverage = method == Method::kHybrid ? scenario.coverage : Coverage::kAll;
+    const auto everything = select(workload, Coverage::kAll, true);
+    const auto order = scenario.engine.options.transfer_order;
+    if (auto fault = senders_fault(scenario, method)) {
+        return fail(Faults{std::move(*fault)});
+    }
+    switch (method) {
+        case Method::kGatherBroadcast:
+            add_gather_broadcast(plan, scenario, workload, everything);
+            break;
+        case Method::kDirect:
+            add_transfers(plan, scenario.cluster, workload, everything, Spread::kEveryReplica, order);
+            break;
+        case Method::kStriped:
+            add_transfers(plan, scenario.cluster, workload, everything, Spread::kStripes, order);
+            break;
+        case Method::kM2n: {
+            auto relays = m2n_relays(scenario, workload);
+            if (!relays) {
+                return fail(std::move(relays.error()));
+            }
+            add_relay_stage(plan, workload, std::move(*relays));
+            break;
+        }
+        case Method::kOptimal: {
+            const auto& constants = scenario.engine.constants;
+            add_optimal(plan,
+                        workload,
+                        slices,
+                        scenario.cluster,
+                        port_rates(scenario.cluster, constants.nic_efficiency.value, constants.nvlink_efficiency.value));
+            break;
+        }
+        case Method::kHybrid: {
+            auto faults = check_reshard(scenario, workload);
+            if (!faults.empty()) {
+                return fail(std::move(faults));
+            }
+            add_transfers(plan, scenario.cluster, workload, select(workload, scenario.coverage, true), Spread::kStripes, order);
+            add_gather_broadcast(plan, scenario, workload, select(workload, scenario.coverage, false));
+            break;
+        }
+    }
+    return reachable(std::move(plan), scenario.cluster);
 }
 
 }  // namespace
@@ -180,51 +256,11 @@ Result<Method> parse_method(std::string_view text) {
 }
 
 Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& workload) {
-    Plan plan;
-    plan.method = method;
-    plan.coverage = method == Method::kHybrid ? scenario.coverage : Coverage::kAll;
-    const auto everything = select(workload, Coverage::kAll, true);
-    const auto order = scenario.engine.options.transfer_order;
-    if (auto fault = senders_fault(scenario, method)) {
-        return fail(Faults{std::move(*fault)});
-    }
-    switch (method) {
-        case Method::kGatherBroadcast:
-            add_gather_broadcast(plan, scenario, workload, everything);
-            break;
-        case Method::kDirect:
-            add_transfers(plan, scenario.cluster, workload, everything, Spread::kEveryReplica, order);
-            break;
-        case Method::kStriped:
-            add_transfers(plan, scenario.cluster, workload, everything, Spread::kStripes, order);
-            break;
-        case Method::kM2n: {
-            auto relays = m2n_relays(scenario, workload);
-            if (!relays) {
-                return fail(std::move(relays.error()));
-            }
-            add_relay_stage(plan, workload, std::move(*relays));
-            break;
-        }
-        case Method::kOptimal: {
-            const auto& constants = scenario.engine.constants;
-            add_relays(plan,
-                       workload,
-                       scenario.cluster,
-                       port_rates(scenario.cluster, constants.nic_efficiency.value, constants.nvlink_efficiency.value));
-            break;
-        }
-        case Method::kHybrid: {
-            auto faults = check_reshard(scenario, workload);
-            if (!faults.empty()) {
-                return fail(std::move(faults));
-            }
-            add_transfers(plan, scenario.cluster, workload, select(workload, scenario.coverage, true), Spread::kStripes, order);
-            add_gather_broadcast(plan, scenario, workload, select(workload, scenario.coverage, false));
-            break;
-        }
-    }
-    return plan;
+    return plan_of(method, scenario, workload, nullptr);
+}
+
+Result<Plan> make_plan(Method method, const Scenario& scenario, const Workload& workload, const SliceTable& slices) {
+    return plan_of(method, scenario, workload, &slices);
 }
 
 Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& rates, const Workload& workload) {
@@ -243,7 +279,7 @@ Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& r
             add_transfers(plan, cluster, workload, everything, Spread::kStripes);
             break;
         case Method::kOptimal:
-            add_relays(plan, workload, cluster, rates);
+            add_optimal(plan, workload, nullptr, cluster, rates);
             break;
         case Method::kM2n:
             return fail(ErrorCode::kUnsupported,
@@ -255,7 +291,7 @@ Result<Plan> make_plan(Method method, const Cluster& cluster, const SideRates& r
                         "method hybrid tells bulk parameters by their names and place in a model, which plain tensors do "
                         "not have; striped is what it does with bulk parameters");
     }
-    return plan;
+    return reachable(std::move(plan), cluster);
 }
 
 }  // namespace refit

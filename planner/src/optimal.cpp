@@ -57,23 +57,33 @@ RelayTable optimal_relays(const SliceTable& slices, const Fabric& fabric) {
     return best;
 }
 
+std::uint64_t least_hops(const SliceTable& slices) {
+    std::uint64_t hops = 0;
+    for (const auto& slice : slices.slices()) {
+        hops += slice.bytes > 0 ? slices.rank_set(slice.receivers).size() : 0;
+    }
+    return hops;
+}
+
 std::vector<PortSeconds> port_seconds(const RelayTable& relays, const Fabric& fabric) {
-    std::vector<PortSeconds> ports(fabric.ranks());
+    std::vector<PortLoad> loads(fabric.ranks());
     for (std::size_t i = 0; i < relays.size(); ++i) {
         const auto from = relays.source[i];
         const auto to = relays.destination[i];
         const auto bytes = static_cast<double>(relays.messages[relays.message[i]].bytes);
         const bool is_local = fabric.domain_of(from) == fabric.domain_of(to);
-        (is_local ? ports[from].nvlink_out : ports[from].nic_out) += bytes;
-        (is_local ? ports[to].nvlink_in : ports[to].nic_in) += bytes;
+        (is_local ? loads[from].nvlink_out : loads[from].nic_out) += bytes;
+        (is_local ? loads[to].nvlink_in : loads[to].nic_in) += bytes;
     }
+    std::vector<PortSeconds> ports;
+    ports.reserve(fabric.ranks());
     for (std::uint32_t rank = 0; rank < fabric.ranks(); ++rank) {
         const auto& rates = fabric.ports(rank);
-        auto& port = ports[rank];
-        port = {seconds(port.nic_out, rates.nic_out),
-                seconds(port.nic_in, rates.nic_in),
-                seconds(port.nvlink_out, rates.nvlink_out),
-                seconds(port.nvlink_in, rates.nvlink_in)};
+        const auto& load = loads[rank];
+        ports.push_back({seconds(load.nic_out, rates.nic_out),
+                         seconds(load.nic_in, rates.nic_in),
+                         seconds(load.nvlink_out, rates.nvlink_out),
+                         seconds(load.nvlink_in, rates.nvlink_in)});
     }
     return ports;
 }

@@ -76,7 +76,7 @@ void add_stage(const Plan& plan, const PlanStage& stage, const Workload& workloa
 PlanSummary summarise(const Plan& plan, const Workload& workload, const Cluster& cluster) {
     PlanSummary summary;
     summary.classes = class_moves(workload);
-    Traffic traffic{cluster.gpus()};
+    Traffic traffic{cluster};
     std::vector<PairBytes> hops;
     for (const auto& stage : plan.stages) {
         visit_hops(plan, stage, cluster, [&](const Hop& hop) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "refit/nic_routes.hpp"
 #include "refit/ring.hpp"
 
 namespace refit {
@@ -14,29 +15,33 @@ std::uint64_t share(std::uint64_t bytes, std::uint64_t count, std::uint64_t inde
 }
 
 /// Each hop of a ring collective of one group. The ring enters each domain once, at the root's first. Where it crosses
-/// domains it runs as several channels, at most one a member of the smallest domain part, each on a NIC of its own
-/// (replica collectives: one channel).
+/// domains it runs as several channels, at most one a member of the smallest domain part whose NIC works, each on a NIC
+/// of its own (replica collectives: one channel).
 /// Source: NCCL's ring channels, one a NIC; docs/cost_model.md.
 template <class Visit>
-void visit_ring(const Cluster& cluster, const std::vector<RankId>& group, CollectiveRole role, std::uint64_t bytes,
-                const Visit& visit) {
+void visit_ring(const Cluster& cluster, const NicRoutes& routes, const std::vector<RankId>& group, CollectiveRole role,
+                std::uint64_t bytes, const Visit& visit) {
     const auto domains = split_by_domain(cluster, group);
     const auto ranks = group.size();
     const bool crosses = domains.size() > 1;
-    const auto channels = is_among_replicas(role) || !crosses ? std::size_t{1} : fewest_members(domains);
+    const auto gates = routes.is_plain() || !crosses ? RingGates{} : ring_gates(domains, routes);
+    const auto channels = is_among_replicas(role) || !crosses ? std::size_t{1}
+                          : gates.empty()                     ? fewest_members(domains)
+                                                              : fewest_gates(gates);
     // A hop carries the whole message of a broadcast, and of an all-gather all but what its receiver contributed.
     const auto hop_bytes = [&](std::size_t receiver) {
         return is_broadcast(role) ? bytes : bytes - share(bytes, ranks, receiver);
     };
     const std::size_t hops = is_broadcast(role) ? ranks - 1 : ranks;
     for (std::size_t channel = 0; channel < channels; ++channel) {
-        const auto member_of = [&](const std::vector<RankId>& members) {
-            return channel * members.size() / channels;
+        const auto member_of = [&](std::size_t d) {
+            return gates.empty() ? channel * domains[d].size() / channels
+                                 : gates[d][channel * gates[d].size() / channels];
         };
         std::size_t position = 0;
         for (std::size_t d = 0; d < domains.size(); ++d) {
             const auto& members = domains[d];
-            const auto entry = d == 0 ? 0 : member_of(members);
+            const auto entry = d == 0 ? 0 : member_of(d);
             for (std::size_t i = 0; i < members.size() && position < hops; ++i, ++position) {
                 const auto amount = share(hop_bytes((position + 1) % ranks), channels, channel);
                 const auto from = members[(entry + i) % members.size()];
@@ -44,9 +49,10 @@ void visit_ring(const Cluster& cluster, const std::vector<RankId>& group, Collec
                     visit({from, members[(entry + i + 1) % members.size()], amount, false});
                     continue;
                 }
-                const auto& next = domains[(d + 1) % domains.size()];
+                const auto other = (d + 1) % domains.size();
+                const auto& next = domains[other];
                 if (crosses) {
-                    visit({members[member_of(members)], next[member_of(next)], amount, true});
+                    visit({members[member_of(d)], next[member_of(other)], amount, true});
                 } else if (from != next.front()) {
                     visit({from, next.front(), amount, false});
                 }
@@ -86,16 +92,45 @@ void visit_transfers(const Plan& plan, const PlanStage& stage, const Cluster& cl
 }
 
 template <class Visit>
-void visit_collectives(const Plan& plan, const PlanStage& stage, const Cluster& cluster, const Visit& visit) {
+void visit_collectives(const Plan& plan, const PlanStage& stage, const Cluster& cluster, const NicRoutes& routes,
+                       const Visit& visit) {
     for (const auto& collective : stage.collectives) {
         const auto& groups = plan.groups[collective.groups];
         for (std::size_t i = 0; i < groups.size(); ++i) {
-            visit_ring(cluster, groups[i], collective.role, collective.bytes[i], visit);
+            visit_ring(cluster, routes, groups[i], collective.role, collective.bytes[i], visit);
         }
     }
 }
 
+/// Takes hops apart where they need other GPUs' NICs. One that nothing carries stays whole.
+template <class Visit>
+auto on_their_way(const NicRoutes& routes, const Visit& visit) {
+    return [&routes, &visit](const Hop& hop) {
+        const auto route = hop.is_network && !routes.is_plain() ? routes.between(hop.source, hop.destination) : std::nullopt;
+        if (!route) {
+            visit(hop);
+            return;
+        }
+        if (route->exit != hop.source) {
+            visit(Hop{hop.source, route->exit, hop.bytes, false});
+        }
+        visit(Hop{route->exit, route->landing, hop.bytes, true});
+        if (route->landing != hop.destination) {
+            visit(Hop{route->landing, hop.destination, hop.bytes, false});
+        }
+    };
+}
+
 }  // namespace
+
+Traffic::Traffic(const Cluster& cluster) : Traffic{cluster.gpus()} {
+    if (cluster.fabric().has_spine()) {
+        pods_.resize(cluster.pods());
+        for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
+            pod_of_.push_back(cluster.pod_of(cluster.domain_of(RankId{rank})));
+        }
+    }
+}
 
 std::uint64_t Traffic::network_bytes() const noexcept {
     std::uint64_t sum = 0;
@@ -120,6 +155,10 @@ void Traffic::add(const Traffic& other) {
         ports_[rank].nvlink_out += other.ports_[rank].nvlink_out;
         ports_[rank].nvlink_in += other.ports_[rank].nvlink_in;
     }
+    for (std::size_t pod = 0; pod < std::min(pods_.size(), other.pods_.size()); ++pod) {
+        pods_[pod].up += other.pods_[pod].up;
+        pods_[pod].down += other.pods_[pod].down;
+    }
 }
 
 void Traffic::add_hop(const Hop& hop) {
@@ -127,32 +166,59 @@ void Traffic::add_hop(const Hop& hop) {
     auto& to = ports_[hop.destination.index()];
     (hop.is_network ? from.nic_out : from.nvlink_out) += hop.bytes;
     (hop.is_network ? to.nic_in : to.nvlink_in) += hop.bytes;
+    if (!pods_.empty() && pod_of_[hop.source.index()] != pod_of_[hop.destination.index()]) {
+        pods_[pod_of_[hop.source.index()]].up += hop.bytes;
+        pods_[pod_of_[hop.destination.index()]].down += hop.bytes;
+    }
 }
 
 void Traffic::add_ring(const Cluster& cluster, const std::vector<RankId>& group, CollectiveRole role,
                        std::uint64_t bytes) {
-    visit_ring(cluster, group, role, bytes, [&](const Hop& hop) { add_hop(hop); });
+    const NicRoutes routes{cluster};
+    const auto add = [&](const Hop& hop) { add_hop(hop); };
+    visit_ring(cluster, routes, group, role, bytes, on_their_way(routes, add));
 }
 
 void visit_hops(const Plan& plan, const PlanStage& stage, const Cluster& cluster, const HopVisitor& visit) {
-    visit_transfers(plan, stage, cluster, visit);
-    visit_collectives(plan, stage, cluster, visit);
+    const NicRoutes routes{cluster};
+    const auto take_apart = on_their_way(routes, visit);
+    visit_transfers(plan, stage, cluster, take_apart);
+    visit_collectives(plan, stage, cluster, routes, take_apart);
+}
+
+std::optional<Hop> unreachable_hop(const Plan& plan, const Cluster& cluster) {
+    const NicRoutes routes{cluster};
+    std::optional<Hop> found;
+    const auto look = [&](const Hop& hop) {
+        if (!found && hop.is_network && !routes.between(hop.source, hop.destination)) {
+            found = hop;
+        }
+    };
+    for (std::size_t i = 0; !routes.is_plain() && !found && i < plan.stages.size(); ++i) {
+        visit_transfers(plan, plan.stages[i], cluster, look);
+        visit_collectives(plan, plan.stages[i], cluster, routes, look);
+    }
+    return found;
 }
 
 Traffic transfer_traffic(const Plan& plan, const PlanStage& stage, const Cluster& cluster) {
-    Traffic traffic{cluster.gpus()};
-    visit_transfers(plan, stage, cluster, [&](const Hop& hop) { traffic.add_hop(hop); });
+    Traffic traffic{cluster};
+    const NicRoutes routes{cluster};
+    const auto add = [&](const Hop& hop) { traffic.add_hop(hop); };
+    visit_transfers(plan, stage, cluster, on_their_way(routes, add));
     return traffic;
 }
 
 Traffic collective_traffic(const Plan& plan, const PlanStage& stage, const Cluster& cluster) {
-    Traffic traffic{cluster.gpus()};
-    visit_collectives(plan, stage, cluster, [&](const Hop& hop) { traffic.add_hop(hop); });
+    Traffic traffic{cluster};
+    const NicRoutes routes{cluster};
+    const auto add = [&](const Hop& hop) { traffic.add_hop(hop); };
+    visit_collectives(plan, stage, cluster, routes, on_their_way(routes, add));
     return traffic;
 }
 
 Traffic traffic(const Plan& plan, const Cluster& cluster) {
-    Traffic sum{cluster.gpus()};
+    Traffic sum{cluster};
     for (const auto& stage : plan.stages) {
         sum.add(transfer_traffic(plan, stage, cluster));
         sum.add(collective_traffic(plan, stage, cluster));

@@ -11,6 +11,7 @@
 #include "refit/memory_advice.hpp"
 #include "refit/methods.hpp"
 #include "refit/quantity.hpp"
+#include "refit/simulate.hpp"
 #include "refit/vllm.hpp"
 
 namespace refit {
@@ -26,6 +27,18 @@ bool is_calibrated(const Plan& plan, const EngineOptions& options) {
 
 double share(double part, Seconds whole) { return whole.value() > 0.0 ? std::min(1.0, part / whole.value()) : 0.0; }
 
+/// Takes the uplinks of a pod where they are busy longer.
+void raise_by_uplinks(Bottleneck& busiest, const Traffic& traffic, const Fabric& fabric, Seconds total) {
+    const auto raise = [&](const char* resource, std::uint32_t pod, std::uint64_t bytes, double rate) {
+        const auto busy = share(static_cast<double>(bytes) / rate, total);
+        busiest = busy > busiest.share ? Bottleneck{resource, "pod " + std::to_string(pod), busy} : busiest;
+    };
+    for (std::uint32_t pod = 0; pod < traffic.pods().size(); ++pod) {
+        raise("spine-up", pod, traffic.pods()[pod].up, fabric.spine().up[pod]);
+        raise("spine-down", pod, traffic.pods()[pod].down, fabric.spine().down[pod]);
+    }
+}
+
 /// The resource that is busy longest, over the whole refit.
 Bottleneck bottleneck_of(const PlanLoads& loads, const Setting& setting, const Estimate& estimate, const Cluster& cluster) {
     const auto& ports = loads.traffic.ports();
@@ -34,17 +47,29 @@ Bottleneck bottleneck_of(const PlanLoads& loads, const Setting& setting, const E
                                                 : "generation rank " + std::to_string(rank - cluster.train_gpus());
     };
     const auto nic_rate = [&](std::uint32_t rank) {
-        return (cluster.is_trainer(RankId{rank}) ? setting.train_nic : setting.generate_nic) * setting.constants.nic_efficiency.value;
+        return (cluster.is_trainer(RankId{rank}) ? setting.train_nic : setting.generate_nic) * setting.constants.nic_efficiency.value *
+               cluster.nic_share(RankId{rank});
+    };
+    const auto nic_busy = [&](std::uint32_t rank, std::uint64_t bytes) {
+        return bytes > 0 ? share(static_cast<double>(bytes) / nic_rate(rank), estimate.total) : 0.0;
+    };
+    const auto name_nic = [&](std::uint32_t rank) {
+        const auto nic = cluster.fabric().nics.find(rank);
+        return name_rank(rank) +
+               (nic == cluster.fabric().nics.end() || !nic->second ? "" : ", NIC at " + format_bandwidth(*nic->second));
     };
     const auto sender = loads.busiest_sender;
     const auto receiver = loads.busiest_receiver;
-    Bottleneck busiest{"nic-out", name_rank(sender), share(static_cast<double>(ports[sender].nic_out) / nic_rate(sender), estimate.total)};
-    const Bottleneck in{"nic-in", name_rank(receiver), share(static_cast<double>(ports[receiver].nic_in) / nic_rate(receiver), estimate.total)};
+    Bottleneck busiest{"nic-out", name_nic(sender), nic_busy(sender, ports[sender].nic_out)};
+    const Bottleneck in{"nic-in", name_nic(receiver), nic_busy(receiver, ports[receiver].nic_in)};
     busiest = in.share > busiest.share ? in : busiest;
     for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
         const auto rate = (cluster.is_trainer(RankId{rank}) ? setting.train_nvlink : setting.generate_nvlink) * setting.constants.nvlink_efficiency.value;
         const auto busy = share(static_cast<double>(std::max(ports[rank].nvlink_out, ports[rank].nvlink_in)) / rate, estimate.total);
         busiest = busy > busiest.share ? Bottleneck{"nvlink", name_rank(rank), busy} : busiest;
+    }
+    if (!loads.traffic.pods().empty()) {
+        raise_by_uplinks(busiest, loads.traffic, make_fabric(cluster, setting.constants.nic_efficiency.value, 1.0), estimate.total);
     }
     for (const auto& [name, resource] : {std::pair{"collective calls", "collective-calls"},
                                          std::pair{"loading", "loading"},
@@ -118,21 +143,35 @@ std::optional<PublishedTime> published_time(const Scenario& scenario, Method met
 
 class Comparison {
 public:
-    Comparison(const Scenario& scenario, const CompareRequest& request)
-        : scenario_{scenario},
-          request_{request},
-          workload_{Workload::make(scenario)},
-          setting_{make_setting(scenario, workload_)} {}
+    Comparison(const Scenario& scenario, const CompareRequest& request, const Workload& workload)
+        : scenario_{scenario}, request_{request}, workload_{workload}, setting_{make_setting(scenario, workload_)} {}
 
     Report run() {
         tell("bounds", 0.0);
-        add_bounds();
+        const auto slices = SliceTable::make(workload_, scenario_.cluster.train_gpus());
+        add_bounds(slices);
         add_fractions();
         const auto count = static_cast<double>(request_.methods.size());
         for (std::size_t i = 0; i < request_.methods.size(); ++i) {
             tell(name_of(request_.methods[i]), (1.0 + static_cast<double>(i)) / (count + 2.0));
-            add_method(request_.methods[i]);
+            add_method(request_.methods[i], slices);
         }
+        add_rest(count);
+        return std::move(report_);
+    }
+
+    Report run(const Plan& plan) {
+        tell("bounds", 0.0);
+        add_bounds(SliceTable::make(workload_, scenario_.cluster.train_gpus()));
+        add_fractions();
+        tell(name_of(plan.method), 1.0 / 3.0);
+        add_plan(plan);
+        add_rest(1.0);
+        return std::move(report_);
+    }
+
+private:
+    void add_rest(double count) {
         add_speedup();
         tell("what to try", (1.0 + count) / (count + 2.0));
         if (const auto* hybrid = report_.find(Method::kHybrid); hybrid != nullptr && hybrid->refused.empty()) {
@@ -142,21 +181,18 @@ public:
         }
         add_steps();
         add_assumptions();
-        return std::move(report_);
     }
 
-private:
     void tell(std::string_view what, double done) const {
         if (request_.progress) {
             request_.progress(what, done);
         }
     }
 
-    void add_bounds() {
+    void add_bounds(const SliceTable& slices) {
         const auto& constants = scenario_.engine.constants;
-        const auto slices = SliceTable::make(workload_, scenario_.cluster.train_gpus());
         const auto bound = [&](double nic, double nvlink) {
-            return lower_bound(slices, Fabric{scenario_.cluster, port_rates(scenario_.cluster, nic, nvlink)});
+            return lower_bound(slices, make_fabric(scenario_.cluster, nic, nvlink));
         };
         report_.bound = bound(constants.nic_efficiency.value, constants.nvlink_efficiency.value);
         report_.line_rate_bound = bound(1.0, 1.0);
@@ -174,8 +210,8 @@ private:
         report_.ffn_fraction = fraction(Coverage::kFfn);
     }
 
-    void add_method(Method method) {
-        auto plan = make_plan(method, scenario_, workload_);
+    void add_method(Method method, const SliceTable& slices) {
+        auto plan = make_plan(method, scenario_, workload_, slices);
         if (!plan) {
             MethodReport entry;
             entry.method = method;
@@ -183,17 +219,34 @@ private:
             report_.methods.push_back(std::move(entry));
             return;
         }
-        auto loads = make_loads(*plan, scenario_.cluster);
-        auto entry = report_of(*plan, loads);
-        entry.published = published_time(scenario_, method, entry.seconds, request_.published);
+        add_plan(*plan);
+    }
+
+    void add_plan(const Plan& plan) {
+        auto loads = make_loads(plan, scenario_.cluster);
+        auto entry = report_of(plan, loads);
+        entry.simulated = simulated_times(plan);
+        entry.kind = entry.simulated ? ReportKind::kSimulate : ReportKind::kEstimate;
+        const auto predicted = entry.simulated ? entry.simulated->seconds : entry.seconds;
+        entry.published = published_time(scenario_, plan.method, predicted, request_.published);
         report_.methods.push_back(std::move(entry));
-        add_warnings(*plan);
-        if (method == Method::kHybrid) {
+        add_warnings(plan);
+        if (plan.method == Method::kHybrid) {
             hybrid_loads_ = std::move(loads);
-            region_ = largest_region(*plan, workload_);
-        } else if (method == Method::kGatherBroadcast) {
+            region_ = largest_region(plan, workload_);
+        } else if (plan.method == Method::kGatherBroadcast) {
             broadcast_loads_ = std::move(loads);
         }
+    }
+
+    [[nodiscard]] std::optional<SimulatedTimes> simulated_times(const Plan& plan) const {
+        if (!request_.has_simulation) {
+            return std::nullopt;
+        }
+        SimulateOptions options;
+        options.is_cancelled = request_.is_cancelled;
+        const auto run = simulate(plan, workload_, scenario_, options);
+        return run ? std::optional{SimulatedTimes{Seconds{run->seconds()}, Seconds{run->transfer_seconds}}} : std::nullopt;
     }
 
     /// Each once, though several methods may meet it.
@@ -304,7 +357,7 @@ private:
         auto placement = cluster.placement();
         placement.train_gpus_per_domain = whole;
         placement.generate_gpus_per_domain = whole;
-        changed.cluster = Cluster{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement};
+        changed.cluster = Cluster{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement, cluster.fabric()};
         const auto plan = make_plan(Method::kHybrid, changed, workload_);
         if (plan) {
             const auto after = report_of(*plan, make_loads(*plan, changed.cluster));
@@ -365,11 +418,16 @@ private:
         assume("model_error", constants.model_error, "1");
         const auto used = static_cast<double>(scenario_.cluster.placement().train_gpus_per_domain);
         report_.assumptions.push_back({"placement.gpus_used_per_domain", used, "GPUs", used, used, "scenario, or the largest multiple of 16 in a domain", "assumed", {}});
+        if (const auto& fabric = scenario_.cluster.fabric(); fabric.has_spine()) {
+            const double pod = fabric.domains_per_pod;
+            report_.assumptions.push_back({"fabric.oversubscription", fabric.oversubscription, "1", fabric.oversubscription, fabric.oversubscription, "scenario", "assumed", {}});
+            report_.assumptions.push_back({"fabric.domains_per_pod", pod, "domains", pod, pod, "scenario", "assumed", {}});
+        }
     }
 
     const Scenario& scenario_;
     const CompareRequest& request_;
-    Workload workload_;
+    const Workload& workload_;
     Setting setting_;
     Report report_;
     std::optional<PlanLoads> hybrid_loads_;
@@ -379,6 +437,13 @@ private:
 
 }  // namespace
 
-Report compare(const Scenario& scenario, const CompareRequest& request) { return Comparison{scenario, request}.run(); }
+Report compare(const Scenario& scenario, const CompareRequest& request) {
+    const auto workload = Workload::make(scenario);
+    return Comparison{scenario, request, workload}.run();
+}
+
+Report report_on(const Plan& plan, const Scenario& scenario, const Workload& workload, const CompareRequest& request) {
+    return Comparison{scenario, request, workload}.run(plan);
+}
 
 }  // namespace refit

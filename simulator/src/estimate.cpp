@@ -63,7 +63,23 @@ private:
         }
         return std::min(nvlink, ring.channels * ring.nic * constants().nic_efficiency.value);
     }
-    [[nodiscard]] double ring_seconds(const RingLoad& ring) const { return ring.wire_bytes / ring_rate(ring); }
+    [[nodiscard]] double ring_seconds(const RingLoad& ring) const {
+        return std::max(ring.wire_bytes / ring_rate(ring), fabric_seconds(ring.fabric));
+    }
+
+    [[nodiscard]] double nic_seconds(const FabricLoad& load) const { return load.nic / constants().nic_efficiency.value; }
+    [[nodiscard]] double spine_seconds(const FabricLoad& load) const { return load.spine / constants().nic_efficiency.value; }
+    [[nodiscard]] double fabric_seconds(const FabricLoad& load) const {
+        return std::max({nic_seconds(load), load.nvlink / constants().nvlink_efficiency.value, spine_seconds(load)});
+    }
+    /// What binds, where healthy ports would be done after `plain` seconds: ", at the uplink of pod 2".
+    [[nodiscard]] std::string limit_text(const FabricLoad& load, double plain) const {
+        const auto slowest = std::max(nic_seconds(load), spine_seconds(load));
+        if (slowest <= plain * (1.0 + 1e-9)) {
+            return {};
+        }
+        return ", at the " + (spine_seconds(load) >= slowest ? load.spine_name : load.nic_name);
+    }
 
     void add_fixed() {
         const auto once = constants().fixed_cost.value;
@@ -84,6 +100,7 @@ private:
         double rate = 0.0;
         double calls = 0.0;
         bool crosses = false;
+        std::string limit;  ///< What the network does to the rate.
     };
     [[nodiscard]] RoleSum sum_of(const StageLoads& stage, CollectiveRole role) const {
         RoleSum sum;
@@ -91,7 +108,9 @@ private:
             if (ring.role == role) {
                 sum.seconds += ring_seconds(ring);
                 sum.bytes += ring.wire_bytes;
-                sum.rate = ring_rate(ring);
+                const auto plain = ring.wire_bytes / ring_rate(ring);
+                sum.rate = ring_seconds(ring) > plain ? ring.wire_bytes / ring_seconds(ring) : ring_rate(ring);
+                sum.limit = limit_text(ring.fabric, plain);
                 sum.calls += static_cast<double>(ring.calls);
                 sum.crosses = sum.crosses || ring.crosses_domains;
             }
@@ -106,7 +125,7 @@ private:
             term("gather",
                  name,
                  sum.seconds,
-                 bytes_text(sum.bytes) + " a rank / " + rate_text(sum.rate),
+                 bytes_text(sum.bytes) + " a rank / " + rate_text(sum.rate) + sum.limit,
                  {sum.crosses ? "nic_efficiency" : "nvlink_efficiency"});
         }
         return sum;
@@ -128,6 +147,8 @@ private:
             on_nvlink += ring.wire_bytes / (ring.nvlink * constants().nvlink_efficiency.value);
         }
         sum.seconds = std::max(sum.seconds, on_nvlink);
+        sum.limit = limit_text(stage.fabric, sum.seconds);
+        sum.seconds = std::max(sum.seconds, fabric_seconds(stage.fabric));
         sum.rate = sum.bytes / sum.seconds;
         return sum;
     }
@@ -153,7 +174,7 @@ private:
         term("broadcast",
              "weight broadcast",
              sending.seconds,
-             bytes_text(sending.bytes) + " / " + rate_text(sending.rate) + (roots > 1 ? " from " + std::to_string(roots) + " roots at once" : ""),
+             bytes_text(sending.bytes) + " / " + rate_text(sending.rate) + (roots > 1 ? " from " + std::to_string(roots) + " roots at once" : "") + sending.limit,
              {sending.crosses ? "nic_efficiency" : "nvlink_efficiency", "nvlink_efficiency"});
         // A broadcast hides behind work on NVLink, but not behind work on the same NICs.
         const auto on_nics = (pipeline.crosses ? pipeline.seconds : 0.0) + (tensor.crosses ? tensor.seconds : 0.0) +
@@ -193,6 +214,7 @@ private:
         double send = 0.0;      ///< Parts of the sums: busiest sender, receiver, replicas.
         double receive_on_nic = 0.0;
         double receive_on_nvlink = 0.0;
+        double on_spine = 0.0;
         double replicas_on_nic = 0.0;
         double replicas_on_nvlink = 0.0;
         double stages = 0.0;
@@ -216,12 +238,14 @@ private:
                 replicas += ring_seconds(ring);
                 (ring.crosses_domains ? sums.replicas_on_nic : sums.replicas_on_nvlink) += ring_seconds(ring);
             }
-            const auto whole = std::max({send, on_nic, on_nvlink}) + replicas;
+            const auto on_fabric = fabric_seconds(stage.fabric);
+            const auto whole = std::max({send, on_nic, on_nvlink, on_fabric}) + replicas;
             sums.all += whole;
             sums.longest = std::max(sums.longest, whole);
             sums.send += send;
             sums.receive_on_nic += on_nic;
             sums.receive_on_nvlink += on_nvlink;
+            sums.on_spine += spine_seconds(stage.fabric);
             sums.stages += 1.0;
             sums.experts += static_cast<double>(stage.expert_parameters);
             sums.others += static_cast<double>(stage.other_parameters);
@@ -238,10 +262,13 @@ private:
         const auto by_schedule = std::max(sums.all / in_flight, sums.longest);
         const auto by_receiver =
             std::max(sums.receive_on_nic + sums.replicas_on_nic, sums.receive_on_nvlink + sums.replicas_on_nvlink);
-        const auto wire = std::max(by_schedule, by_receiver);
+        const auto plain = std::max(by_schedule, by_receiver);
+        const auto wire = std::max(plain, fabric_seconds(loads_.bulk));
         std::string parts = "busiest sender " + cost_text(sums.send) + ", receiver " + cost_text(std::max(sums.receive_on_nic, sums.receive_on_nvlink));
         const auto replicas = sums.replicas_on_nic + sums.replicas_on_nvlink;
         parts += replicas > 0.0 ? ", replicas " + cost_text(replicas) : "";
+        parts += sums.on_spine > 0.0 ? ", busiest uplink " + cost_text(sums.on_spine) : "";
+        parts += limit_text(loads_.bulk, plain);
         term("bulk",
              "bulk transfers",
              wire,
@@ -262,11 +289,13 @@ private:
             std::max(std::max(stage.train.nvlink_out, stage.train.nvlink_in) / (setting_.train_nvlink * nvlink),
                      std::max(stage.generate.nvlink_out, stage.generate.nvlink_in) / (setting_.generate_nvlink * nvlink));
         const auto further = stage.hops > 0 ? stage.hops - 1.0 : 0.0;
-        const auto wire = std::max(on_nics, on_nvlink) * (1.0 + further / stage.chunks);
+        const auto on_spine = spine_seconds(stage.fabric);
+        const auto wire = std::max({on_nics, on_nvlink, fabric_seconds(stage.fabric)}) * (1.0 + further / stage.chunks);
         term("bulk",
              "relayed transfers",
              wire,
-             "busiest NIC " + cost_text(on_nics) + ", NVLink " + cost_text(on_nvlink) + "; " +
+             "busiest NIC " + cost_text(on_nics) + ", NVLink " + cost_text(on_nvlink) +
+                 (on_spine > 0.0 ? ", " + stage.fabric.spine_name + " " + cost_text(on_spine) : "") + "; " +
                  std::to_string(stage.hops) + " hops in " + std::to_string(stage.chunks) + " chunks",
              {"nic_efficiency", "nvlink_efficiency"});
         add_bulk_software(static_cast<double>(stage.expert_parameters), static_cast<double>(stage.other_parameters), wire);

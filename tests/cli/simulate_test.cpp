@@ -255,5 +255,22 @@ TEST_F(Simulate, LeavesNoFileWhenInterrupted) {
     EXPECT_EQ(files(), 0U);
 }
 
+TEST(CompareSimulate, ShowsTheSimulatedTimesBesideThePredicted) {
+    const auto plain = lines_of(run_refit({"compare", "deepseek-v3-h100"}).out);
+    const auto both = lines_of(run_refit({"compare", "deepseek-v3-h100", "--simulate"}).out);
+    EXPECT_LE(both.size(), 30U);
+    for (const auto& line : both) {
+        EXPECT_LE(line.size(), 100U) << line;
+    }
+    EXPECT_NE(both[5].find("simulated"), std::string::npos) << both[5];
+    EXPECT_EQ(plain[5].find("simulated"), std::string::npos) << plain[5];
+    const auto json = nlohmann::json::parse(run_refit({"compare", "deepseek-v3-h100", "--simulate", "-o", "json"}).out);
+    for (const auto& method : json.at("methods")) {
+        EXPECT_EQ(method.at("kind"), "simulate");
+        EXPECT_NE(method.at("seconds"), method.at("estimate_seconds"));
+        EXPECT_LE(method.at("bound_seconds"), method.at("transfer_seconds"));
+    }
+}
+
 }  // namespace
 }  // namespace refit::testing_cli

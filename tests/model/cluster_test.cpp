@@ -117,5 +117,46 @@ TEST(Cluster, RefusesCountsOfZero) {
     EXPECT_THROW((Cluster{system, system, 8, 8, {8, 0, false}}), std::logic_error);
 }
 
+TEST(Cluster, PutsDomainsIntoPodsInOrder) {
+    // Domains 0 and 1 train, 2 and 3 generate; pods of three.
+    const auto system = system_of("nvl8", 8);
+    FabricSettings fabric;
+    fabric.domains_per_pod = 3;
+    EXPECT_TRUE(fabric.is_plain());  // 1:1 limits nothing
+    fabric.oversubscription = 2.0;
+    EXPECT_FALSE(fabric.is_plain());
+    const Cluster cluster{system, system, 16, 16, {8, 8, true}, fabric};
+    EXPECT_EQ(cluster.pod_of(DomainId{2}), 0U);
+    EXPECT_EQ(cluster.pod_of(DomainId{3}), 1U);
+    EXPECT_EQ(cluster.pods(), 2U);
+    EXPECT_EQ((Cluster{system, system, 16, 16, {8, 8, true}}).pods(), 1U);
+}
+
+TEST(Cluster, CountsRailsWithinNodes) {
+    // A rack of 12 in trays of 4; the second domain begins with a tray again.
+    auto system = system_of("rack", 12);
+    system.gpus_per_node = 4;
+    const Cluster cluster{system, system, 12, 12, {10, 10, true}};
+    EXPECT_EQ(cluster.rail_of(RankId{6}), 2U);
+    EXPECT_EQ(cluster.rail_of(RankId{10}), 0U);  // the first of domain 1
+    EXPECT_EQ(cluster.rail_of(RankId{13}), 1U);
+}
+
+TEST(Cluster, KnowsWhichPartOfItsRateANicReaches) {
+    // NICs of 50 GB/s.
+    const auto system = system_of("nvl8", 8);
+    FabricSettings fabric;
+    fabric.nics.emplace(3, std::nullopt);
+    fabric.nics.emplace(9, Bandwidth::gigabytes_per_second(20.0));
+    fabric.nics.emplace(10, Bandwidth::gigabytes_per_second(50.0));
+    const Cluster cluster{system, system, 8, 8, {8, 8, true}, fabric};
+    EXPECT_EQ(cluster.nic_share(RankId{2}), 1.0);
+    EXPECT_EQ(cluster.nic_share(RankId{3}), 0.0);
+    EXPECT_DOUBLE_EQ(cluster.nic_share(RankId{9}), 0.4);
+    EXPECT_EQ(cluster.nic_share(RankId{10}), 1.0);
+    fabric.nics.emplace(16, std::nullopt);
+    EXPECT_THROW((Cluster{system, system, 8, 8, {8, 8, true}, fabric}), std::logic_error);
+}
+
 }  // namespace
 }  // namespace refit

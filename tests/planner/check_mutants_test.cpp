@@ -108,8 +108,8 @@ void spoil(Plan& plan, Collective& collective, int way) {
 }
 
 /// Rank 0 needs each of the engine's collectives but the pipeline broadcast of its own stage.
-void plant_in_gathers(Method method, int& made, int& caught) {
-    const auto scenario = shipped_scenario("qwen3-235b-h100");
+void plant_in_gathers(const std::string& name, Method method, int& made, int& caught) {
+    const auto scenario = shipped_scenario(name);
     const auto workload = Workload::make(scenario);
     const auto plan = make_plan(method, scenario, workload).value();
     const auto gather =
@@ -131,7 +131,8 @@ void plant_in_gathers(Method method, int& made, int& caught) {
             ++made;
             const bool is_caught = !check_plan(mutant, workload, scenario.cluster).empty();
             caught += is_caught ? 1 : 0;
-            EXPECT_TRUE(is_caught) << name_of(method) << ", collective " << i << ", way " << way;
+            EXPECT_TRUE(is_caught) << name << ", " << name_of(method) << ", collective " << i << ", way "
+                                   << way;
         }
     }
 }
@@ -139,11 +140,80 @@ void plant_in_gathers(Method method, int& made, int& caught) {
 TEST(GatherMutants, OfTheEnginesCollectivesAreAllCaught) {
     int made = 0;
     int caught = 0;
-    plant_in_gathers(Method::kGatherBroadcast, made, caught);
-    plant_in_gathers(Method::kHybrid, made, caught);
+    plant_in_gathers("qwen3-235b-h100", Method::kGatherBroadcast, made, caught);
+    plant_in_gathers("qwen3-235b-h100", Method::kHybrid, made, caught);
     // 7 pipeline broadcasts and the TP all-gather each, and the EP all-gather of everything: 17 collectives,
     // 5 ways.
     EXPECT_EQ(made, 85);
+    EXPECT_EQ(caught, made);
+}
+
+TEST(GatherMutants, OfHybridPlansOfOtherLayoutsAreAllCaught) {
+    int made = 0;
+    int caught = 0;
+    // DeepSeek-V3 has no TP, and 16 stages of which rank 0 needs 15 broadcasts. Nemotron Ultra has 2 stages,
+    // and TP, and puts its latent projections beside the bulk.
+    plant_in_gathers("deepseek-v3-h100", Method::kHybrid, made, caught);
+    EXPECT_EQ(made, 75);
+    plant_in_gathers("nemotron-ultra-gb200", Method::kHybrid, made, caught);
+    EXPECT_EQ(made, 85);
+    EXPECT_EQ(caught, made);
+}
+
+/// Plans of hybrid with a change in its transfers: the first block of each stage, or its use.
+void plant_in_transfers(const std::string& name, int& made, int& caught) {
+    const auto scenario = shipped_scenario(name);
+    const auto workload = Workload::make(scenario);
+    const auto plan = make_plan(Method::kHybrid, scenario, workload).value();
+    for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+        for (int way = 0; plan.stages[i].kind == StageKind::kTransfer && way < 6; ++way) {
+            auto mutant = plan;
+            auto& use = mutant.stages[i].transfers.front();
+            mutant.blocks.push_back(mutant.blocks[use.block]);
+            use.block = static_cast<std::uint32_t>(mutant.blocks.size() - 1);
+            auto& block = mutant.blocks.back();
+            switch (way) {
+                case 0:
+                    block.source.pop_back();
+                    block.destination.pop_back();
+                    block.box.pop_back();
+                    break;
+                case 1:
+                    block.source.push_back(block.source.front());
+                    block.destination.push_back(block.destination.front());
+                    block.box.push_back(block.box.front());
+                    break;
+                case 2:
+                    std::swap(block.destination.front(), block.destination.back());
+                    break;
+                case 3:
+                    std::swap(block.box.front(), block.box.back());
+                    break;
+                case 4:
+                    use.tensors -= 1;
+                    break;
+                default:
+                    mutant.stages[i].collectives.clear();
+            }
+            const bool is_block_alike = block == plan.blocks[plan.stages[i].transfers.front().block];
+            if (way < 4 ? is_block_alike : way == 5 && plan.stages[i].collectives.empty()) {
+                continue;
+            }
+            ++made;
+            const bool is_caught = !check_plan(mutant, workload, scenario.cluster).empty();
+            caught += is_caught ? 1 : 0;
+            EXPECT_TRUE(is_caught) << name << ", stage " << i << ", way " << way;
+        }
+    }
+}
+
+TEST(TransferMutants, OfHybridPlansAreAllCaught) {
+    int made = 0;
+    int caught = 0;
+    for (const auto* name : {"qwen3-235b-h100", "deepseek-v3-h100", "nemotron-ultra-gb200"}) {
+        plant_in_transfers(name, made, caught);
+    }
+    EXPECT_GE(made, 100);
     EXPECT_EQ(caught, made);
 }
 

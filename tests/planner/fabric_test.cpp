@@ -45,5 +45,25 @@ TEST(Fabric, WantsPortsForEachRank) {
     EXPECT_THROW((Fabric{{}, {}}), std::logic_error);
 }
 
+TEST(Fabric, TakesPodsRailsAndNicsFromTheScenario) {
+    // 8 nodes a pod: 64 NICs of 50 GB/s at 0.94 over 2; trainers in pods 0 to 3, generators in 4 to 7. Dead NICs do not
+    // make uplinks slower.
+    const auto scenario = shipped_scenario("deepseek-v3-h100", {{"fabric.domains_per_pod", "8"},
+                                                                {"fabric.oversubscription", "2:1"},
+                                                                {"fabric.rail_only", "true"},
+                                                                {"fabric.nics.trainer:9", "down"},
+                                                                {"fabric.nics.generation:1", "100Gbit/s"}});
+    const auto fabric = make_fabric(scenario);
+    ASSERT_EQ(fabric.spine().pods(), 8U);
+    EXPECT_NEAR(fabric.spine().up[0], 64 * 47e9 / 2, 1.0);
+    EXPECT_EQ(fabric.spine().up, fabric.spine().down);
+    EXPECT_EQ(fabric.pod_of(63), 7U);
+    EXPECT_EQ(fabric.ports(9), (GpuPorts{0.0, 0.0, fabric.ports(8).nvlink_out, fabric.ports(8).nvlink_in}));
+    EXPECT_NEAR(fabric.ports(257).nic_in, 47e9 / 4, 1.0);
+    EXPECT_TRUE(fabric.is_connected(1, 257));
+    EXPECT_FALSE(fabric.is_connected(1, 258));
+    EXPECT_EQ(make_fabric(scenario.cluster, 1.0, 1.0).ports(8).nic_out, 50e9);
+}
+
 }  // namespace
 }  // namespace refit

@@ -33,6 +33,7 @@ OTHER_REPORTS = (
     ["deepseek-v3-h100", "--set", "system.train=h200-nvl8", "--set", "system.generate=h100-nvl8"],
     ["qwen3-235b-h100", "--coverage", "pattern:*.experts.*", "--set", "engine.options.broadcast_root=each-pp-stage",
      "--set", "engine.options.broadcast_group=generators", "--set", "engine.options.shadow_copy=true"],
+    ["deepseek-v3-h100", "--oversubscription", "4:1", "--domains-per-pod", "2", "--nic", "3=down", "--nic", "300=10GB/s"],
 )
 
 SIMULATIONS = (
@@ -76,6 +77,9 @@ def documents(folder, program):
             yield " ".join(words), planned(program, folder, words)
         words = ["qwen3-235b-h100", "--method", "hybrid", "--coverage", "pattern:*.down_proj.weight",
                  "--set", "engine.options.broadcast_senders=2"]
+        yield " ".join(words), planned(program, folder, words)
+        words = ["reshard-two-domains", "--method", "direct", "--oversubscription", "4:1", "--domains-per-pod", "1",
+                 "--nic", "3=down", "--set", "fabric.rail_only=true"]
         yield " ".join(words), planned(program, folder, words)
         return
     if folder == "simulation":

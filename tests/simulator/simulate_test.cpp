@@ -80,6 +80,27 @@ TEST(Simulate, OnePackGoesStepByStep) {
     EXPECT_NEAR(job.result.transfer_seconds, gather + broadcast, 1e-9);
 }
 
+// As direct above, with a pod for each domain at 2:1: the trainers' pod sends 4 x 47 / 2 = 94 GB/s, all 16 copies of the
+// matrix.
+TEST(Simulate, UplinksLimitBetweenPods) {
+    const auto job = simulated(Method::kDirect,
+                               "reshard-two-domains",
+                               {{"fabric.oversubscription", "2:1"}, {"fabric.domains_per_pod", "1"}});
+    EXPECT_NEAR(job.result.transfer_seconds, 16.0 * 8'589'934'592.0 / 94e9, 1e-9);
+}
+
+// Trainer 1's NIC is down: its quarter leaves by the next trainer's, which so sends two.
+TEST(Simulate, ADeadNicsBytesGoByItsNeighbours) {
+    const auto job = simulated(Method::kDirect, "reshard-two-domains", {{"fabric.nics.trainer:1", "down"}});
+    EXPECT_NEAR(job.result.transfer_seconds, 2.0 * 16.0 * 2'147'483'648.0 / 47e9, 1e-9);
+}
+
+// Trainer 1's NICs reach 200 of 400 Gbit/s: its quarter takes twice as long.
+TEST(Simulate, ASlowNicTakesItsTime) {
+    const auto job = simulated(Method::kDirect, "reshard-two-domains", {{"fabric.nics.trainer:1", "200Gbit/s"}});
+    EXPECT_NEAR(job.result.transfer_seconds, 16.0 * 2'147'483'648.0 / 23.5e9, 1e-9);
+}
+
 TEST(Simulate, NothingIsFasterThanTheBound) {
     for (const auto& name : kPublished) {
         for (const auto method : {Method::kGatherBroadcast,
@@ -199,7 +220,9 @@ double seconds_of_a_relay(const GraphOptions& options) {
     stage.relays.destination = {4, 12};
     stage.relays.follows = {RelayTable::kNone, 0};
     stage.relays.chunks = 4;
-    return simulate(plan, workload, scenario, {options, {}}).value().transfer_seconds;
+    SimulateOptions how;
+    how.graph = options;
+    return simulate(plan, workload, scenario, how).value().transfer_seconds;
 }
 
 TEST(Simulate, ARelayPassesChunksOnWhileItReceives) {

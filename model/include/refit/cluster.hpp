@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "refit/fabric_settings.hpp"
 #include "refit/strong_id.hpp"
 #include "refit/system.hpp"
 
@@ -25,8 +26,9 @@ struct Placement {
 /// Invariant: generators share no domain with trainers where the systems differ.
 class Cluster {
 public:
-    /// Pre: GPU counts and the placement's counts are positive.
-    Cluster(System train, System generate, std::uint32_t train_gpus, std::uint32_t generate_gpus, Placement placement);
+    /// Pre: GPU counts and the placement's counts are positive; NICs that fall short are those of ranks of the job.
+    Cluster(System train, System generate, std::uint32_t train_gpus, std::uint32_t generate_gpus, Placement placement,
+            FabricSettings fabric = {});
 
     [[nodiscard]] std::uint32_t train_gpus() const noexcept { return train_gpus_; }
     [[nodiscard]] std::uint32_t generate_gpus() const noexcept { return generate_gpus_; }
@@ -34,6 +36,7 @@ public:
     [[nodiscard]] const System& train_system() const noexcept { return train_; }
     [[nodiscard]] const System& generate_system() const noexcept { return generate_; }
     [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
+    [[nodiscard]] const FabricSettings& fabric() const noexcept { return fabric_; }
     [[nodiscard]] RankId trainer(std::uint32_t index) const noexcept { return RankId{index}; }
     [[nodiscard]] RankId generator(std::uint32_t index) const noexcept { return RankId{train_gpus_ + index}; }
     [[nodiscard]] bool is_trainer(RankId rank) const noexcept { return rank.index() < train_gpus_; }
@@ -41,6 +44,15 @@ public:
     /// Pre: `rank` is one of the job's.
     [[nodiscard]] DomainId domain_of(RankId rank) const noexcept { return domains_[rank.index()]; }
     [[nodiscard]] std::uint32_t domains() const noexcept { return domains_.back().index() + 1; }
+    /// The part of its line rate that a rank's NICs reach; 1 for healthy ones, 0 where they are down.
+    [[nodiscard]] double nic_share(RankId rank) const;
+    /// The rail of a rank's NICs: the place of its GPU in its node. Invariant: domains begin with a node.
+    [[nodiscard]] std::uint32_t rail_of(RankId rank) const;
+    /// The group of leaf switches of a domain; 0 where the network is one.
+    [[nodiscard]] std::uint32_t pod_of(DomainId domain) const noexcept {
+        return fabric_.domains_per_pod == 0 ? 0 : domain.index() / fabric_.domains_per_pod;
+    }
+    [[nodiscard]] std::uint32_t pods() const noexcept { return pod_of(domains_.back()) + 1; }
 
 private:
     System train_;
@@ -48,6 +60,7 @@ private:
     std::uint32_t train_gpus_;
     std::uint32_t generate_gpus_;
     Placement placement_;
+    FabricSettings fabric_;
     std::vector<DomainId> domains_;  ///< By rank: asked for at every hop.
 };
 

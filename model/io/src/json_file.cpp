@@ -56,14 +56,13 @@ Failure unwritable(const std::filesystem::path& file, const std::string& why) {
     return fail(ErrorCode::kIo, "unwritable", "cannot be written: " + why, file.string());
 }
 
+using Write = std::function<bool(std::ostream&)>;
+
 enum class Written : std::uint8_t { kWhole, kGivenUp, kFailed };
 
-Written write_text(const std::filesystem::path& file, const std::function<bool(const TextSink&)>& produce) {
+Written write_by(const std::filesystem::path& file, const Write& write) {
     std::ofstream stream{file, std::ios::binary | std::ios::trunc};
-    const bool is_whole = produce([&](std::string_view text) {
-        stream << text;
-        return stream.good();
-    });
+    const bool is_whole = write(stream);
     if (stream.good()) {
         stream.close();
     }
@@ -147,10 +146,22 @@ Result<nlohmann::json> read_json(const std::filesystem::path& file) {
 }
 
 Result<bool> write_whole(const std::filesystem::path& file, std::string_view text) {
-    return write_whole(file, [&](const TextSink& sink) { return sink(text); });
+    return write_whole(file, [&](std::ostream& stream) {
+        stream << text;
+        return true;
+    });
 }
 
 Result<bool> write_whole(const std::filesystem::path& file, const std::function<bool(const TextSink&)>& produce) {
+    return write_whole(file, [&](std::ostream& stream) {
+        return produce([&](std::string_view text) {
+            stream << text;
+            return stream.good();
+        });
+    });
+}
+
+Result<bool> write_whole(const std::filesystem::path& file, const Write& write) {
     namespace fs = std::filesystem;
     std::error_code error;
     const auto kind = fs::status(file, error).type();
@@ -159,13 +170,13 @@ Result<bool> write_whole(const std::filesystem::path& file, const std::function<
     }
     if (kind != fs::file_type::regular && kind != fs::file_type::not_found) {
         // A device or a pipe is written to, never replaced.
-        const auto written = write_text(file, produce);
+        const auto written = write_by(file, write);
         return written == Written::kFailed ? unwritable(file, reason()) : Result<bool>{written == Written::kWhole};
     }
     const auto target = kind == fs::file_type::regular ? fs::canonical(file, error) : file;
     auto partial = target;
     partial += "." + std::to_string(getpid()) + ".partial";
-    if (const auto written = write_text(partial, produce); written != Written::kWhole) {
+    if (const auto written = write_by(partial, write); written != Written::kWhole) {
         const auto why = reason();
         fs::remove(partial, error);
         return written == Written::kFailed ? unwritable(file, why) : Result<bool>{false};

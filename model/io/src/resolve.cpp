@@ -5,6 +5,7 @@
 
 #include "draft_reader.hpp"
 #include "engine_reader.hpp"
+#include "fabric_reader.hpp"
 #include "layouts_reader.hpp"
 #include "machines_reader.hpp"
 #include "refit/io/library.hpp"
@@ -50,6 +51,8 @@ public:
         const auto placement = systems
                                    ? std::optional{read_placement(machines_, systems->first, systems->second)}
                                    : std::nullopt;
+        const auto gpus = [](const auto& layout) { return layout ? std::optional{layout->gpus} : std::nullopt; };
+        auto fabric = systems ? read_fabric(machines_, {*systems, *placement, gpus(train), gpus(generate)}) : FabricSettings{};
         auto published = read_published(machines_);
         auto faults = all_faults();
         if (!faults.empty()) {
@@ -63,7 +66,8 @@ public:
             *train,
             *generate,
             Cluster{
-                std::move(train_system), std::move(generate_system), train->gpus, generate->gpus, *placement},
+                std::move(train_system), std::move(generate_system), train->gpus, generate->gpus, *placement,
+                std::move(fabric)},
             std::move(engine),
             std::move(*rules),
             read_facts(engine_, dtype, *train, *generate),

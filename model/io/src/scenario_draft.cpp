@@ -50,6 +50,10 @@ constexpr std::array kFields{
     FieldInfo{"system.nvlink", "line rate of a GPU's NVLink, for example 450GB/s"},
     FieldInfo{"placement.gpus_used_per_domain", "GPUs used of each NVLink domain"},
     FieldInfo{"placement.generation_starts_new_domain", "true or false"},
+    FieldInfo{"fabric.domains_per_pod", "NVLink domains under one group of leaf switches"},
+    FieldInfo{"fabric.oversubscription", "NICs of a pod to its uplinks, for example 2:1"},
+    FieldInfo{"fabric.rail_only", "NICs of one place in a node reach only each other: true or false"},
+    FieldInfo{"fabric.nics.RANK", "down, or what a GPU's NICs still reach; by rank, trainer:N or generation:N"},
     FieldInfo{"engine.name", "an engine of data/engines"},
     FieldInfo{"engine.rules", "version of its support rules: 2026-08 or 2026-11"},
     FieldInfo{"engine.coverage", "nemo-rl-names, ffn, all or pattern:GLOB"},
@@ -63,6 +67,8 @@ constexpr std::array kFields{
     FieldInfo{"engine.options.shadow_copy", "receivers serve on from a second copy of their weights: true or false"},
     FieldInfo{"published", "ids of published times of this scenario"},
 };
+
+constexpr std::string_view kNicPrefix = "fabric.nics.";
 
 /// "system.name" is how an object writes the plain field "system".
 std::string canonical(std::string name) { return name == "system.name" ? "system" : name; }
@@ -147,6 +153,10 @@ private:
 }  // namespace
 
 std::optional<Fault> check_field_name(const std::string& name) {
+    // Which ranks there are is known only with the whole scenario.
+    if (name.starts_with(kNicPrefix) && name.size() > kNicPrefix.size()) {
+        return std::nullopt;
+    }
     std::vector<std::string> names;
     for (const auto& field : kFields) {
         if (field.name == name) {
@@ -196,6 +206,10 @@ const DraftField* ScenarioDraft::find(std::string_view name) const {
 }
 
 std::span<const FieldInfo> scenario_fields() noexcept { return kFields; }
+
+bool is_instance(std::string_view name, const FieldInfo& field) noexcept {
+    return name == field.name || (field.name == "fabric.nics.RANK" && name.starts_with(kNicPrefix));
+}
 
 Result<ScenarioDraft> draft_from_json(const Json& json, const std::string& origin) {
     Reader reader{origin};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,5 +61,8 @@ struct CutBounds {
 
 /// The largest of them; saves what only own_nic_egress needs.
 [[nodiscard]] Bound lower_bound(const SliceTable& slices, const Fabric& fabric);
+
+/// The same of moving only these slices, by their indices.
+[[nodiscard]] Bound lower_bound(const SliceTable& slices, std::span<const std::uint32_t> chosen, const Fabric& fabric);
 
 }  // namespace refit

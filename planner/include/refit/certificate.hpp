@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +23,10 @@ struct Relaxation {
 
 /// How near a plan is to the best that any could be.
 struct Certificate {
-    Seconds port_time;     ///< The busiest port, all others beside it: no schedule of this plan is faster.
-    std::string resource;  ///< Of that port: "nic-out", "nic-in", "nvlink-out", "nvlink-in".
-    RankId rank;           ///< Whose it is.
+    Seconds port_time;     ///< The busiest port or uplink, all others beside it: no schedule of this plan is faster.
+    std::string resource;  ///< Of that port: "nic-out", "nic-in", "nvlink-out", "nvlink-in"; "spine-up" or "spine-down".
+    RankId rank;           ///< Whose it is; of a spine, the first of its pod.
+    std::optional<std::uint32_t> pod;  ///< Whose uplinks they are, where they are busy longest.
     CutBounds bounds;
     std::vector<Relaxation> relaxations;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "refit/cluster.hpp"
+#include "refit/scenario.hpp"
 #include "refit/units.hpp"
 
 namespace refit {
@@ -50,7 +51,8 @@ class Fabric {
 public:
     /// Pre: equal lengths; domains are numbered from 0 without gaps; the spine, if any, has a pod for each domain.
     Fabric(std::vector<std::uint32_t> domain_of, std::vector<GpuPorts> ports, Spine spine = {});
-    /// One port set a rank, alike within a side.
+    /// Alike within a side, but for NICs that fall short; under the spine and on the rails of the cluster. A pod's uplinks
+    /// are in proportion to the NICs of the job's GPUs in it, healthy ones.
     Fabric(const Cluster& cluster, const SideRates& rates);
 
     [[nodiscard]] std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(ports_.size()); }
@@ -79,5 +81,10 @@ private:
     std::vector<std::uint32_t> place_;  ///< By rank: its place among the members of its domain.
     Spine spine_;
 };
+
+/// The fabric of a job at efficiencies of the line rates; 1 and 1 for the line rates themselves.
+[[nodiscard]] Fabric make_fabric(const Cluster& cluster, double nic, double nvlink);
+/// At the rates that the scenario's engine reaches.
+[[nodiscard]] Fabric make_fabric(const Scenario& scenario);
 
 }  // namespace refit

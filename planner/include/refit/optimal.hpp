@@ -22,6 +22,9 @@ namespace refit {
 /// Source: docs/optimal.md.
 [[nodiscard]] RelayTable optimal_relays(const SliceTable& slices, const Fabric& fabric);
 
+/// Hops without which no plan can move the slices: one for each receiver of each. Known before anything is planned.
+[[nodiscard]] std::uint64_t least_hops(const SliceTable& slices);
+
 /// How long each port is busy. Unit: second.
 struct PortSeconds {
     double nic_out = 0.0;

@@ -44,8 +44,9 @@ struct Phase {
 
 /// The resource that is busy for the largest share of the time.
 struct Bottleneck {
-    std::string resource;  ///< "nic-out", "nic-in", "nvlink", "collective-calls", "loading", "device-copies", "fixed".
-    std::string where;     ///< "trainer rank 17".
+    std::string resource;  ///< "nic-out", "nic-in", "nvlink", "spine-up", "spine-down", "collective-calls", "loading",
+                           ///< "device-copies", "fixed".
+    std::string where;     ///< "trainer rank 17", "pod 2".
     double share = 0.0;    ///< Of the refit's time. Range: 0 to 1.
     bool operator==(const Bottleneck&) const = default;
 };
@@ -68,6 +69,13 @@ struct PeakBytes {
     bool operator==(const PeakBytes&) const = default;
 };
 
+/// Times of the same plan, run event by event.
+struct SimulatedTimes {
+    Seconds seconds;   ///< From the call until the last receiver is ready.
+    Seconds transfer;  ///< The transfers alone on their links.
+    bool operator==(const SimulatedTimes&) const = default;
+};
+
 /// What one method would do, or why it cannot run.
 /// Invariant: `refused` is not empty and no time is given, or the other way round.
 struct MethodReport {
@@ -86,7 +94,8 @@ struct MethodReport {
     Bottleneck bottleneck;
     std::vector<Phase> phases;
     std::vector<Term> terms;
-    std::optional<PublishedTime> published;
+    std::optional<SimulatedTimes> simulated;  ///< Where that was asked for.
+    std::optional<PublishedTime> published;   ///< Its error is that of the simulated time, where there is one.
     Faults refused;
 };
 

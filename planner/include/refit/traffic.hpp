@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "refit/cluster.hpp"
@@ -20,6 +21,13 @@ struct PortBytes {
     bool operator==(const PortBytes&) const = default;
 };
 
+/// Bytes through the uplinks of a pod.
+struct PodBytes {
+    std::uint64_t up = 0;
+    std::uint64_t down = 0;
+    bool operator==(const PodBytes&) const = default;
+};
+
 /// Bytes from one rank to another. A hop inside a domain goes over NVLink.
 struct Hop {
     RankId source;
@@ -31,16 +39,26 @@ struct Hop {
 
 using HopVisitor = std::function<void(const Hop&)>;
 
-/// Every hop of a stage, transfers first; collectives as the hops of their rings.
+/// Every hop of a stage, transfers first; collectives as the hops of their rings. Where a hop needs other GPUs' NICs
+/// (NicRoutes), the parts of its way.
 void visit_hops(const Plan& plan, const PlanStage& stage, const Cluster& cluster, const HopVisitor& visit);
 
-/// Bytes through the ports of every rank, by rank. Invariant: over all ranks, out equals in on either kind of link.
+/// The first hop between domains that no NIC can carry; none where a plan can run.
+[[nodiscard]] std::optional<Hop> unreachable_hop(const Plan& plan, const Cluster& cluster);
+
+/// Bytes through the ports of every rank, by rank, and through the uplinks of pods, where they may limit.
+/// Invariant: over all ranks, out equals in on either kind of link.
 class Traffic {
 public:
     explicit Traffic(std::uint32_t ranks) : ports_(ranks) {}
+    /// Without traffic, for the ranks and pods of a job.
+    explicit Traffic(const Cluster& cluster);
 
     [[nodiscard]] const std::vector<PortBytes>& ports() const& noexcept { return ports_; }
     const std::vector<PortBytes>& ports() const&& = delete;  // would dangle
+    /// By pod; empty where no uplink limits.
+    [[nodiscard]] const std::vector<PodBytes>& pods() const& noexcept { return pods_; }
+    const std::vector<PodBytes>& pods() const&& = delete;
     [[nodiscard]] std::uint64_t network_bytes() const noexcept;
     [[nodiscard]] std::uint64_t nvlink_bytes() const noexcept;
     void add(const Traffic& other);
@@ -51,6 +69,8 @@ public:
 
 private:
     std::vector<PortBytes> ports_;
+    std::vector<PodBytes> pods_;
+    std::vector<std::uint32_t> pod_of_;  ///< By rank, where there are pods.
 };
 
 /// Traffic of the point-to-point transfers of a stage.

@@ -333,25 +333,24 @@ private:
     std::span<const WorkloadClass> classes_;
 };
 
-/// Stops a parse that nests too deep: the parser recurses once a level.
-class DepthGuard final : public nlohmann::json_sax<Json> {
+/// Builds the document, but stops where it nests too deep, for the parser recurses once a level, and where a list says
+/// that it has more values than the file has bytes.
+class GuardedBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
 public:
-    bool null() override { return true; }
-    bool boolean(bool) override { return true; }
-    bool number_integer(number_integer_t) override { return true; }
-    bool number_unsigned(number_unsigned_t) override { return true; }
-    bool number_float(number_float_t, const string_t&) override { return true; }
-    bool string(string_t&) override { return true; }
-    bool binary(binary_t&) override { return true; }
-    bool key(string_t&) override { return true; }
-    bool start_object(std::size_t) override { return ++depth_ <= kDeepest; }
-    bool start_array(std::size_t) override { return ++depth_ <= kDeepest; }
-    bool end_object() override { return --depth_ >= 0; }
-    bool end_array() override { return --depth_ >= 0; }
-    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+    GuardedBuilder(Json& document, std::size_t most_values) : json_sax_dom_parser{document, false}, most_values_{most_values} {}
+
+    bool start_object(std::size_t size) { return may_start(size) && json_sax_dom_parser::start_object(size); }
+    bool start_array(std::size_t size) { return may_start(size) && json_sax_dom_parser::start_array(size); }
+    bool end_object() { return --depth_ >= 0 && json_sax_dom_parser::end_object(); }
+    bool end_array() { return --depth_ >= 0 && json_sax_dom_parser::end_array(); }
 
 private:
     static constexpr int kDeepest = 64;
+    static constexpr auto kOpen = static_cast<std::size_t>(-1);  ///< A list that ends where it says so.
+
+    bool may_start(std::size_t size) { return ++depth_ <= kDeepest && (size == kOpen || size <= most_values_); }
+
+    std::size_t most_values_;
     int depth_ = 0;
 };
 
@@ -360,14 +359,15 @@ Result<Json> parse(std::string_view bytes, const std::string& origin) {
     if (first != std::string_view::npos && bytes[first] == '{') {
         return parse_json(bytes, origin);
     }
-    DepthGuard guard;
-    if (!Json::sax_parse(bytes, &guard, nlohmann::detail::input_format_t::cbor)) {
+    Json document;
+    GuardedBuilder builder{document, bytes.size()};
+    if (!Json::sax_parse(bytes, &builder, nlohmann::detail::input_format_t::cbor)) {
         return fail(ErrorCode::kInvalidInput,
                     "plan-syntax",
                     bytes.empty() ? "the file is empty" : "this is neither JSON nor whole CBOR; the file looks truncated or is no plan",
                     origin);
     }
-    return Json::from_cbor(bytes);
+    return document;
 }
 
 Faults check_head(Json& document, const std::string& origin) {

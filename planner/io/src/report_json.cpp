@@ -12,10 +12,22 @@ using Json = nlohmann::json;
 
 Json optional_seconds(const std::optional<Seconds>& time) { return time ? Json(time->value()) : Json(nullptr); }
 
+/// NICs by rank of the job. Unit: B/s.
+Json fabric_json(const FabricSettings& fabric) {
+    Json nics = Json::object();
+    for (const auto& [rank, rate] : fabric.nics) {
+        nics[std::to_string(rank)] = rate ? Json(rate->bytes_per_second()) : Json("down");
+    }
+    return {{"domains_per_pod", fabric.domains_per_pod == 0 ? Json(nullptr) : Json(fabric.domains_per_pod)},
+            {"oversubscription", fabric.oversubscription},
+            {"rail_only", fabric.is_rail_only},
+            {"nics", nics}};
+}
+
 Json scenario_json(const Scenario& scenario) {
     const auto& cluster = scenario.cluster;
     const auto& placement = cluster.placement();
-    return {{"name", scenario.name},
+    Json json{{"name", scenario.name},
             {"note", scenario.note},
             {"model", scenario.model.id()},
             {"dtype", name_of(scenario.dtype)},
@@ -51,6 +63,10 @@ Json scenario_json(const Scenario& scenario) {
                 {"transfer_order", name_of(scenario.engine.options.transfer_order)},
                 {"shadow_copy", scenario.engine.options.has_shadow_copy}}}}},
             {"published", scenario.published}};
+    if (!cluster.fabric().is_plain()) {
+        json["fabric"] = fabric_json(cluster.fabric());
+    }
+    return json;
 }
 
 Json published_json(const std::optional<PublishedTime>& published) {
@@ -85,11 +101,14 @@ Json method_json(const MethodReport& method, const Report& report) {
                          {"constants", term.constants},
                          {"hidden", term.is_hidden}});
     }
-    json.update({{"seconds", method.seconds.value()},
-                 {"seconds_low", method.low.value()},
-                 {"seconds_high", method.high.value()},
+    // The range is that of the closed form, about the simulated time.
+    const auto seconds = method.simulated ? method.simulated->seconds : method.seconds;
+    const auto scale = seconds / method.seconds;
+    json.update({{"seconds", seconds.value()},
+                 {"seconds_low", method.low.value() * scale},
+                 {"seconds_high", method.high.value() * scale},
                  {"estimate_seconds", method.seconds.value()},
-                 {"transfer_seconds", method.transfer.value()},
+                 {"transfer_seconds", (method.simulated ? method.simulated->transfer : method.transfer).value()},
                  {"bound_seconds", report.bound.time.value()},
                  {"bound_line_rate_seconds", report.line_rate_bound.time.value()},
                  {"logical_bytes", method.logical.count()},

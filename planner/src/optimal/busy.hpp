@@ -10,4 +10,12 @@ namespace refit {
     return rate > 0.0 ? bytes / rate : (bytes > 0.0 ? std::numeric_limits<double>::infinity() : 0.0);
 }
 
+/// What the ports of a GPU carry. Unit: byte.
+struct PortLoad {
+    double nic_out = 0.0;
+    double nic_in = 0.0;
+    double nvlink_out = 0.0;
+    double nvlink_in = 0.0;
+};
+
 }  // namespace refit

@@ -33,6 +33,8 @@ public:
 
 private:
     void make_jobs() {
+        std::vector<MemberList> whole(slices_.rank_sets());
+        std::vector<double> wanted(slices_.rank_sets(), 0.0);
         for (std::uint32_t i = 0; i < slices_.slices().size(); ++i) {
             const auto& slice = slices_.slices()[i];
             if (slice.bytes == 0) {
@@ -41,16 +43,38 @@ private:
             auto& job = book_.jobs.emplace_back();
             job.slice = i;
             job.holders = slice.holders;
-            for (const auto rank : slices_.rank_set(slice.receivers)) {
-                book_.need[rank] += static_cast<double>(slice.bytes);
+            wanted[slice.receivers] += static_cast<double>(slice.bytes);
+            const auto& holders = book_.members[slice.holders];
+            const auto& receivers = book_.members[slice.receivers];
+            if (holders.back().domain < receivers.front().domain || receivers.back().domain < holders.front().domain) {
+                auto& all = whole[slice.receivers];
+                all = all.empty() ? list_of(receivers, [](const Members&) { return true; }) : all;
+                job.targets = all;
+                continue;
             }
-            for (const auto& members : book_.members[slice.receivers]) {
-                const bool is_held = std::ranges::binary_search(
-                    book_.members[slice.holders], members.domain, {}, [](const Members& held) { return held.domain; });
-                (is_held ? job.local : job.targets).push_back(&members);
+            const auto is_held = [&](const Members& members) {
+                return std::ranges::binary_search(holders, members.domain, {}, &Members::domain);
+            };
+            job.local = list_of(receivers, is_held);
+            job.targets = list_of(receivers, [&](const Members& members) { return !is_held(members); });
+        }
+        for (std::uint32_t set = 0; set < slices_.rank_sets(); ++set) {
+            for (std::size_t i = 0; wanted[set] > 0.0 && i < slices_.rank_set(set).size(); ++i) {
+                book_.need[slices_.rank_set(set)[i]] += wanted[set];
             }
         }
         std::ranges::stable_sort(book_.jobs, std::greater{}, [&](const Job& job) { return slices_.slices()[job.slice].bytes; });
+    }
+
+    template <class Fits>
+    MemberList list_of(const std::vector<Members>& all, Fits fits) {
+        auto& list = book_.lists.emplace_back();
+        for (const auto& members : all) {
+            if (fits(members)) {
+                list.push_back(&members);
+            }
+        }
+        return list;
     }
 
     /// One flow decides from which domains first copies leave, a second from which holders in them.
@@ -82,11 +106,10 @@ private:
         reserve_holders(inner, leaving);
         for (auto& job : book_.jobs) {
             for (const auto* receivers : job.local) {
-                for (const auto& members : book_.members[job.holders]) {
-                    for (const auto rank : members.domain == receivers->domain ? members.ranks : std::vector<std::uint32_t>{}) {
-                        book_.local_reserved[rank] += static_cast<double>(slices_.slices()[job.slice].bytes) /
-                                                 static_cast<double>(members.ranks.size());
-                    }
+                const auto& held = *std::ranges::find(book_.members[job.holders], receivers->domain, &Members::domain);
+                for (const auto rank : held.ranks) {
+                    book_.local_reserved[rank] +=
+                        static_cast<double>(slices_.slices()[job.slice].bytes) / static_cast<double>(held.ranks.size());
                 }
             }
             job.reserve = job.targets.empty() ? nullptr : &book_.reserves.at(job.holders);
@@ -131,8 +154,8 @@ private:
             const auto& slice = slices_.slices()[job.slice];
             const auto bytes = static_cast<double>(slice.bytes);
             std::size_t members = 1;
-            for (const auto& list : {job.targets, job.local}) {
-                for (const auto* receivers : list) {
+            for (const auto* list : {&job.targets, &job.local}) {
+                for (const auto* receivers : *list) {
                     members = std::max(members, receivers->ranks.size());
                 }
             }

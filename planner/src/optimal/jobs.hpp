@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "members.hpp"
@@ -19,21 +20,25 @@ struct Reserve {
     std::vector<std::vector<double>> holders;  ///< By the same and position in it.
 };
 
+/// Ranks of some domains.
+using MemberList = std::span<const Members* const>;
+
 /// What all messages of a slice have in common.
 struct Job {
     std::uint32_t slice = 0;
     std::uint32_t holders = 0;                ///< Rank set.
-    std::vector<const Members*> targets;      ///< Receivers in domains without a holder.
-    std::vector<const Members*> local;        ///< Receivers in domains with one.
+    MemberList targets;                       ///< Receivers in domains without a holder.
+    MemberList local;                         ///< Receivers in domains with one.
     Reserve* reserve = nullptr;               ///< Null where nothing leaves the holders' domains.
     std::uint32_t first_message = 0;
     std::uint32_t messages = 0;
 };
 
 /// What there is to route, before any of it is.
-/// Invariant: the pointers of jobs lead into `members` and `reserves`, also where the book is moved.
+/// Invariant: the pointers of jobs lead into `members`, `lists` and `reserves`, also where the book is moved.
 struct JobBook {
     std::vector<std::vector<Members>> members;  ///< By rank set.
+    std::vector<std::vector<const Members*>> lists;  ///< Receivers: one list for all jobs of a set that have the same.
     std::map<std::uint32_t, Reserve> reserves;  ///< By rank set of holders.
     std::vector<Job> jobs;                      ///< Most bytes first.
     RelayTable table;                           ///< The messages, without hops.

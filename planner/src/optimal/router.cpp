@@ -5,12 +5,13 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "busy.hpp"
 #include "jobs.hpp"
+#include "least_loaded.hpp"
 #include "members.hpp"
-#include "refit/optimal.hpp"
 
 namespace refit {
 namespace {
@@ -22,13 +23,26 @@ constexpr double kTolerance = 1.0 + 1e-9;
 class Router {
 public:
     Router(const SliceTable& slices, const Fabric& fabric, const RouteLimits& limits)
-        : Router{fabric, limits.budget, make_job_book(slices, fabric, limits)} {}
+        : Router{fabric, limits.budget, make_job_book(slices, fabric, limits)} {
+        reserve_uplinks();
+    }
 
     RelayTable run() {
         std::uint32_t rounds = 0;
+        std::size_t hops = 0;
         for (const auto& job : jobs_) {
             rounds = std::max(rounds, job.messages);
+            for (const auto& list : {job.targets, job.local}) {
+                for (const auto* receivers : list) {
+                    hops += job.messages * receivers->ranks.size();
+                }
+            }
         }
+        // As many as there are if nobody lends its NIC.
+        table_.message.reserve(hops);
+        table_.source.reserve(hops);
+        table_.destination.reserve(hops);
+        table_.follows.reserve(hops);
         for (std::uint32_t round = 0; round < rounds; ++round) {
             for (const auto& job : jobs_) {
                 if (round < job.messages) {
@@ -44,6 +58,7 @@ private:
         : fabric_{fabric},
           budget_{budget},
           members_{std::move(book.members)},
+          lists_{std::move(book.lists)},
           reserves_{std::move(book.reserves)},
           jobs_{std::move(book.jobs)},
           table_{std::move(book.table)},
@@ -54,8 +69,26 @@ private:
           domain_out_(fabric.domains(), 0.0),
           domain_reserved_{std::move(book.domain_reserved)},
           pod_up_(std::max(fabric.spine().pods(), 1U), 0.0),
+          pod_reserved_(pod_up_.size(), 0.0),
           has_(fabric.ranks(), RelayTable::kNone),
           has_message_(fabric.ranks(), RelayTable::kNone) {}
+
+    /// What has to leave the holders' pods once, in equal shares.
+    void reserve_uplinks() {
+        for (const auto& job : jobs_) {
+            std::set<std::uint32_t> pods;
+            for (const auto& members : members_[job.holders]) {
+                pods.insert(fabric_.pod_of(members.domain));
+            }
+            const bool leaves = std::ranges::any_of(
+                job.targets, [&](const Members* target) { return !pods.contains(fabric_.pod_of(target->domain)); });
+            for (std::uint32_t i = 0; leaves && i < job.messages; ++i) {
+                for (const auto pod : pods) {
+                    pod_reserved_[pod] += static_cast<double>(table_.messages[job.first_message + i].bytes) / static_cast<double>(pods.size());
+                }
+            }
+        }
+    }
 
     void route(const Job& job, std::uint32_t message) {
         current_ = message;
@@ -79,10 +112,9 @@ private:
     }
 
     void release_local(const std::vector<Members>& holders, std::uint32_t domain) {
-        for (const auto& members : holders) {
-            for (const auto rank : members.domain == domain ? members.ranks : std::vector<std::uint32_t>{}) {
-                local_reserved_[rank] -= bytes_ / static_cast<double>(members.ranks.size());
-            }
+        const auto& members = *std::ranges::find(holders, domain, &Members::domain);
+        for (const auto rank : members.ranks) {
+            local_reserved_[rank] -= bytes_ / static_cast<double>(members.ranks.size());
         }
     }
 
@@ -96,13 +128,15 @@ private:
     }
 
     /// The first target by `first`, the others by whoever has most room.
-    void visit(const std::vector<const Members*>& targets, const std::vector<Members>& holders, std::uint32_t first) {
+    void visit(MemberList targets, const std::vector<Members>& holders, std::uint32_t first) {
         const auto entry = entry_of(targets, current_);
         entered_.clear();
         entered_.push_back(enter(first, *targets[entry]));
         visit_others(targets, holders, entry);
     }
-    void visit_others(const std::vector<const Members*>& targets, const std::vector<Members>& holders, std::size_t entry) {
+    void visit_others(MemberList targets, const std::vector<Members>& holders, std::size_t entry) {
+        freest_.clear();
+        idlest_.clear();
         for (std::size_t i = 1; i < targets.size(); ++i) {
             const auto& target = *targets[(entry + i) % targets.size()];
             entered_.push_back(enter(sender(holders, *targets[entry]), target));
@@ -128,9 +162,12 @@ private:
                 others.push_back(pod);
             }
         }
+        for (const auto& [pod, members] : held) {
+            pod_reserved_[pod] -= others.empty() ? 0.0 : bytes_ / static_cast<double>(held.size());
+        }
         std::optional<std::uint32_t> root;
         const auto least = [&](std::uint32_t pod) {
-            return seconds(pod_up_[pod] + bytes_ * static_cast<double>(others.size() - 1), fabric_.spine().up[pod]);
+            return seconds(pod_up_[pod] + pod_reserved_[pod] + bytes_ * static_cast<double>(others.size() - 1), fabric_.spine().up[pod]);
         };
         const auto turn = others.empty() ? 0 : current_ % others.size();
         std::rotate(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(turn), others.end());
@@ -151,7 +188,7 @@ private:
     [[nodiscard]] std::uint32_t crossing_from(const std::vector<Members>& holders, std::uint32_t root) const {
         const auto uplink = [&](std::uint32_t rank) {
             const auto pod = fabric_.pod_of(fabric_.domain_of(rank));
-            return seconds(pod_up_[pod] + bytes_, fabric_.spine().up[pod]);
+            return seconds(pod_up_[pod] + pod_reserved_[pod] + bytes_, fabric_.spine().up[pod]);
         };
         const auto holder = freest_holder(holders);
         const bool has_room = domain_has_room(fabric_.domain_of(holder)) && uplink(holder) <= budget_;
@@ -180,7 +217,7 @@ private:
     }
 
     /// The domain that would be done soonest if it passed the message on to all others.
-    [[nodiscard]] std::size_t entry_of(const std::vector<const Members*>& targets, std::uint32_t turn) const {
+    [[nodiscard]] std::size_t entry_of(MemberList targets, std::uint32_t turn) const {
         const auto copies = static_cast<double>(targets.size() - 1);
         std::size_t best = 0;
         double least = kInfinity;
@@ -200,11 +237,13 @@ private:
     /// From where the message goes on to a further domain, in this order: a holder by its own NIC, a GPU of the domain
     /// that it entered first by its own NIC, the same two by neighbours' NICs, each while within budget; else the
     /// domain that has least to send.
-    [[nodiscard]] std::uint32_t sender(const std::vector<Members>& holders, const Members& entry) const {
+    [[nodiscard]] std::uint32_t sender(const std::vector<Members>& holders, const Members& entry) {
         if (holders.empty()) {
             return relay_among_entered(entry);
         }
-        const auto holder = freest_holder(holders);
+        const auto load = [&](std::uint32_t i) { return domain_seconds(holders[i].domain); };
+        freest_.grow(holders.size(), load);
+        const auto holder = freest_of(holders[freest_.least(load)]);
         const bool has_room = domain_has_room(fabric_.domain_of(holder));
         if (has_room && own_nic_seconds(holder) <= budget_) {
             return holder;
@@ -218,25 +257,28 @@ private:
         if (domain_has_room(fabric_.domain_of(entered_.front()))) {
             return entered_.front();
         }
-        auto best = holder;
-        for (const auto rank : entered_) {
-            best = domain_seconds(fabric_.domain_of(rank)) < domain_seconds(fabric_.domain_of(best)) ? rank : best;
-        }
-        return best;
+        const auto rank = idlest_entered();
+        return domain_seconds(fabric_.domain_of(rank)) < domain_seconds(fabric_.domain_of(holder)) ? rank : holder;
     }
 
     /// Of the GPUs that the message reached, where no holder may send.
-    [[nodiscard]] std::uint32_t relay_among_entered(const Members& entry) const {
-        if (const auto relay = own_nic_relay(entry, entered_.front())) {
-            return *relay;
-        }
-        return *std::ranges::min_element(entered_, {}, [&](std::uint32_t rank) { return domain_seconds(fabric_.domain_of(rank)); });
+    [[nodiscard]] std::uint32_t relay_among_entered(const Members& entry) {
+        const auto relay = own_nic_relay(entry, entered_.front());
+        return relay ? *relay : idlest_entered();
+    }
+
+    /// Where the message landed in the domain that has least to send.
+    [[nodiscard]] std::uint32_t idlest_entered() {
+        const auto load = [&](std::uint32_t i) { return domain_seconds(fabric_.domain_of(entered_[i])); };
+        idlest_.grow(entered_.size(), load);
+        return entered_[idlest_.least(load)];
     }
 
     /// Of the domain with most room, the holder whose own NIC has.
     [[nodiscard]] std::uint32_t freest_holder(const std::vector<Members>& holders) const {
-        const auto& members =
-            *std::ranges::min_element(holders, {}, [&](const Members& held) { return domain_seconds(held.domain); });
+        return freest_of(*std::ranges::min_element(holders, {}, [&](const Members& held) { return domain_seconds(held.domain); }));
+    }
+    [[nodiscard]] std::uint32_t freest_of(const Members& members) const {
         return *std::ranges::min_element(members.ranks, {}, [&](std::uint32_t rank) { return own_nic_seconds(rank); });
     }
 
@@ -416,19 +458,23 @@ private:
     const Fabric& fabric_;
     double budget_;
     std::vector<std::vector<Members>> members_;  ///< By rank set.
+    std::vector<std::vector<const Members*>> lists_;  ///< What the jobs' lists lie in.
     std::map<std::uint32_t, Reserve> reserves_;  ///< By rank set of holders.
     std::vector<Job> jobs_;
     RelayTable table_;
-    std::vector<PortSeconds> ports_;        ///< Here in bytes.
+    std::vector<PortLoad> ports_;
     std::vector<double> reserved_;          ///< By rank: first copies that it has yet to send. Unit: byte.
     std::vector<double> local_reserved_;    ///< By rank: what it has yet to send over NVLink at least once. Unit: byte.
     std::vector<double> need_;              ///< By rank: what it wants. Unit: byte.
     std::vector<double> domain_out_;        ///< Bytes sent by NICs of the domain.
     std::vector<double> domain_reserved_;   ///< First copies that it has yet to send. Unit: byte.
     std::vector<double> pod_up_;            ///< Bytes sent over the uplinks of the pod.
+    std::vector<double> pod_reserved_;      ///< First copies that have yet to leave it. Unit: byte.
     std::vector<std::uint32_t> has_;        ///< By rank: the hop that brought it the message of has_message_.
     std::vector<std::uint32_t> has_message_;
     std::vector<std::uint32_t> entered_;    ///< Where the message landed, in the domain that it entered first, then others.
+    LeastLoaded freest_;                    ///< Of the holders' domains, for one message.
+    LeastLoaded idlest_;                    ///< Of the domains where the message landed.
     std::uint32_t current_ = 0;
     double bytes_ = 0.0;
 };

@@ -12,8 +12,13 @@
 namespace refit {
 
 struct FlowOptions {
-    bool has_quotient = true;     ///< Merge flows and links that symmetry makes alike; the times stay exact.
-    bool has_segments = false;    ///< Keep the course of every flow's rate.
+    bool has_quotient = true;   ///< Merge flows and links that symmetry makes alike; the times stay exact.
+    bool has_segments = false;  ///< Keep the course of every flow's rate.
+    /// Above 0: an approximation with fewer events. Flows that would be over within this part of the time so
+    /// far, and of which at most this part of their bytes is left, end together: the rest of each runs at the
+    /// rate that it has and slows nobody any more. So the times are exact but for at most this part of each
+    /// flow's bytes, which load no link. Range: 0 to 0.1.
+    double tolerance = 0.0;
     /// Asked now and then, at least every 100 ms; true, which it then stays, ends the run with an error.
     std::function<bool()> is_cancelled = nullptr;
 };
@@ -39,8 +44,8 @@ struct FlowRun {
 };
 
 /// Runs a network to its end, event by event; deterministic.
-/// Errors: kInvalidInput with all of FlowNetwork::faults(); kInfeasible, naming flow and link, where a link stays down
-/// under a flow; kInfeasible "cancelled".
+/// Errors: kInvalidInput with all of FlowNetwork::faults(); kInfeasible, naming flow and link, where a link
+/// stays down under a flow; kInfeasible "cancelled"; kInvalidInput for a tolerance out of range.
 [[nodiscard]] Result<FlowRun> run_flows(const FlowNetwork& network, const FlowOptions& options = {});
 
 }  // namespace refit

@@ -61,11 +61,11 @@ struct Task {
     double bytes = 0.0;       ///< Moved or copied by one rank or ring; 0 for time on hosts.
 };
 
-/// A link of the network: a port of a class of ranks, of which each has one.
+/// A link of the network: a port of a class of ranks, of which each has one; or what a pod can send or receive.
 struct LinkOwner {
     Port port = Port::kNicOut;
     std::uint32_t section = 0;     ///< Index into TaskGraph::sections.
-    std::uint32_t rank_class = 0;  ///< Of the section.
+    std::uint32_t rank_class = 0;  ///< Of the section; for an uplink, the pod.
 };
 
 /// A plan as tasks over links: what depends on what, and what shares what. Parts of a refit that follow each
@@ -77,10 +77,13 @@ struct TaskGraph {
     std::vector<Lane> lanes;
     std::vector<LinkOwner> links;
     std::vector<RankClasses> sections;
+    std::vector<std::vector<RankId>> pods;  ///< The first rank of each; empty where no spine limits.
 
-    /// The ranks that a link stands for.
+    /// The ranks that a link stands for; of a pod, its first.
     [[nodiscard]] const std::vector<RankId>& ranks_of(std::uint32_t link) const {
-        return sections[links[link].section].members(links[link].rank_class);
+        const auto& owner = links[link];
+        const bool is_pod = owner.port == Port::kUplink || owner.port == Port::kDownlink;
+        return is_pod ? pods[owner.rank_class] : sections[owner.section].members(owner.rank_class);
     }
 };
 

@@ -43,7 +43,7 @@ Result<FlowRun> FlowEngine::run() {
         }
         now_ = std::max(now_, next);
         if (end <= next) {
-            finish_due(next + next * kSameTime);
+            finish_due();
         }
     }
     if (running_ != 0) {
@@ -77,27 +77,47 @@ void FlowEngine::start(std::uint32_t flow) {
 }
 
 /// Pre: the flow's owner's clock is at this time.
-void FlowEngine::finish(std::uint32_t flow) {
+void FlowEngine::finish(std::uint32_t flow, double end) {
     (void)clocks_.disown(flow);
     levels_.remove(flow);
     --running_;
-    run_.end[flow] = now_;
-    run_.makespan = std::max(run_.makespan, now_);
+    run_.end[flow] = end;
+    run_.makespan = std::max(run_.makespan, end);
     if (recorder_.is_on()) {
-        recorder_.end(flow, now_);
+        recorder_.end(flow, end);
     }
-    schedule_.finish(flow, now_);
+    schedule_.finish(flow, end);
 }
 
-void FlowEngine::finish_due(double limit) {
+/// With a tolerance: whether little enough of the flow is left.
+bool FlowEngine::is_as_good_as_over(std::uint32_t flow, double level) const {
+    const auto left = clocks_.left(flow);
+    const auto& what = network_.flow(flow);
+    return left <= level * now_ * options_.tolerance && left * what.weight <= options_.tolerance * what.bytes;
+}
+
+/// Finishes the flows that are over now, and with a tolerance those that nearly are.
+void FlowEngine::finish_due() {
+    const auto limit = now_ + now_ * kSameTime;
     due_.clear();
-    clocks_.for_each_due(limit, [&](std::uint32_t owner) { due_.push_back(owner); });
+    clocks_.for_each_due(std::max(limit, now_ + now_ * options_.tolerance),
+                         [&](std::uint32_t owner) { due_.push_back(owner); });
     for (const auto owner : due_) {
         const auto level = levels_.level(owner);
         clocks_.advance(owner, level, now_);
-        do {
-            finish(clocks_.first(owner));
-        } while (clocks_.has_flows(owner) && clocks_.left(clocks_.first(owner)) <= level * (limit - now_));
+        // Whatever roundings say, the first flow of an owner that is due is over.
+        bool is_over = clocks_.due(owner) <= limit;
+        while (clocks_.has_flows(owner)) {
+            const auto flow = clocks_.first(owner);
+            if (is_over || clocks_.left(flow) <= level * now_ * kSameTime) {
+                finish(flow, now_);
+            } else if (options_.tolerance > 0.0 && is_as_good_as_over(flow, level)) {
+                finish(flow, now_ + clocks_.left(flow) / level);
+            } else {
+                break;
+            }
+            is_over = false;
+        }
         changed_owners_.push_back(owner);
     }
 }

@@ -26,8 +26,9 @@ public:
 private:
     void begin_due();
     void start(std::uint32_t flow);
-    void finish(std::uint32_t flow);
-    void finish_due(double limit);
+    void finish(std::uint32_t flow, double end);
+    void finish_due();
+    [[nodiscard]] bool is_as_good_as_over(std::uint32_t flow, double level) const;
     [[nodiscard]] bool settle();
     void bring_up_clocks();
     void hand_over(std::uint32_t link);

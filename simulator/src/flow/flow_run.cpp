@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/flow_run.hpp"
 
+#include <string>
 #include <utility>
 
 #include "flow_engine.hpp"
@@ -9,6 +10,12 @@
 namespace refit {
 
 Result<FlowRun> run_flows(const FlowNetwork& network, const FlowOptions& options) {
+    constexpr double kMaxTolerance = 0.1;
+    if (!(options.tolerance >= 0.0 && options.tolerance <= kMaxTolerance)) {
+        return fail(ErrorCode::kInvalidInput,
+                    "flow-tolerance",
+                    "the tolerance " + std::to_string(options.tolerance) + " is not from 0 to 0.1");
+    }
     if (auto faults = network.faults(); !faults.empty()) {
         return fail(std::move(faults));
     }

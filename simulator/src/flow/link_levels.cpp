@@ -89,23 +89,26 @@ void LinkLevels::unplace(State& state, double level, double use, double limit) n
     }
 }
 
-void LinkLevels::set_private(std::uint32_t flow) {
+LinkLevels::LowestTwo LinkLevels::lowest_two(std::uint32_t flow) const noexcept {
     const auto uses = network_.uses(flow);
-    const auto cells = level_.begin() + limits_.first_private() + network_.first_use(flow);
-    auto lowest = level_[limits_.cap_of(flow)];
-    auto second = kUnlimited;
-    std::size_t at = uses.size();
+    LowestTwo two{level_[limits_.cap_of(flow)], kUnlimited, uses.size()};
     for (std::size_t i = 0; i < uses.size(); ++i) {
         const auto level = level_[uses[i].link];
-        if (level < lowest) {
-            second = std::exchange(lowest, level);
-            at = i;
+        if (level < two.lowest) {
+            two.second = std::exchange(two.lowest, level);
+            two.use = i;
         } else {
-            second = std::min(second, level);
+            two.second = std::min(two.second, level);
         }
     }
-    for (std::size_t i = 0; i < uses.size(); ++i) {
-        cells[static_cast<std::ptrdiff_t>(i)] = i == at ? second : lowest;
+    return two;
+}
+
+void LinkLevels::set_private(std::uint32_t flow) {
+    const auto two = lowest_two(flow);
+    auto* const cells = level_.data() + limits_.first_private() + network_.first_use(flow);
+    for (std::size_t i = 0; i < network_.uses(flow).size(); ++i) {
+        cells[i] = i == two.use ? two.second : two.lowest;
     }
 }
 
@@ -185,7 +188,7 @@ void LinkLevels::spread(std::uint32_t link, double was, double is) {
             push(cell, use, was, is);
         } else if constexpr (!kIsPairs) {
             if (cell >= limits_.first_private()) {
-                spread_private(limits_.flow_of(slots[i].use), link);
+                spread_private(limits_.flow_of(slots[i].use));
             }
         }
     }
@@ -199,26 +202,15 @@ void LinkLevels::spread(std::uint32_t link, double was, double is) {
     }
 }
 
-/// The level of link `from` has changed: so may what the flow's other links see of it.
-void LinkLevels::spread_private(std::uint32_t flow, std::uint32_t from) {
+/// The level of a link has changed: so may what the flow's other links see of it.
+void LinkLevels::spread_private(std::uint32_t flow) {
     const auto uses = network_.uses(flow);
     const auto first = network_.first_use(flow);
-    auto lowest = level_[limits_.cap_of(flow)];
-    auto second = kUnlimited;
-    std::size_t at = uses.size();
-    for (std::size_t i = 0; i < uses.size(); ++i) {
-        const auto level = level_[uses[i].link];
-        if (level < lowest) {
-            second = std::exchange(lowest, level);
-            at = i;
-        } else {
-            second = std::min(second, level);
-        }
-    }
+    const auto two = lowest_two(flow);
     for (std::size_t i = 0; i < uses.size(); ++i) {
         auto& cell = level_[limits_.first_private() + first + i];
-        const auto is = i == at ? second : lowest;
-        if (is != cell && uses[i].link != from) {
+        const auto is = i == two.use ? two.second : two.lowest;
+        if (is != cell) {
             push(uses[i].link, use_of(first + static_cast<std::uint32_t>(i)), cell, is);
             cell = is;
         }

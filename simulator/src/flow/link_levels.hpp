@@ -87,6 +87,13 @@ private:
         bool is_touched = false;
         bool has_moved = false;
     };
+    /// The lowest limit of a flow, the lowest but for that one, and which use has the lowest: none where it
+    /// is the cap.
+    struct LowestTwo {
+        double lowest;
+        double second;
+        std::size_t use;
+    };
     struct Solution {
         double level;
         State sums;
@@ -100,7 +107,8 @@ private:
     template <bool kIsPairs, bool kIsUnit>
     void spread(std::uint32_t link, double was, double is);
     void spread(std::uint32_t link, double was, double is);
-    void spread_private(std::uint32_t flow, std::uint32_t from);
+    void spread_private(std::uint32_t flow);
+    [[nodiscard]] LowestTwo lowest_two(std::uint32_t flow) const noexcept;
     void set_private(std::uint32_t flow);
     [[nodiscard]] Solution sum_up(const State& state, double level) const;
     [[nodiscard]] Solution search(const State& state, double guess) const;

@@ -37,6 +37,7 @@ public:
     void foresee(std::uint32_t owner, double level) noexcept;
     /// When the next flow of all is over.
     [[nodiscard]] double next() noexcept;
+    [[nodiscard]] double due(std::uint32_t owner) const noexcept { return due_[owner]; }
     /// Calls `action(owner)` for the owners of which a flow is over by `time`.
     template <class Action>
     void for_each_due(double time, Action&& action) {

@@ -8,6 +8,9 @@
 namespace refit {
 namespace {
 
+/// In place of the rate of a port that is down, over which nothing goes: a link has a rate. Unit: bytes per second.
+constexpr double kDown = 1.0;
+
 constexpr std::array<std::string_view, kActivities> kNames = {"control",
                                                               "grouped experts",
                                                               "collective calls",
@@ -71,7 +74,8 @@ GraphBuilder::GraphBuilder(const Plan& plan,
       workload_{workload},
       scenario_{scenario},
       options_{options},
-      setting_{make_setting(scenario, workload)} {}
+      setting_{make_setting(scenario, workload)},
+      routes_{scenario.cluster} {}
 
 void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
     const Fabric fabric{
@@ -90,9 +94,74 @@ void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
                                 ports.nvlink_in,
                                 cluster().system_of(rank).hbm_copy.value.bytes_per_second(),
                                 1.0}) {
-            const auto port = static_cast<Port>(graph_.links.size() % kPorts);
-            graph_.network.add_link(rate);
+            const auto port = static_cast<Port>((graph_.links.size() - first_link_) % kPorts);
+            graph_.network.add_link(rate > 0.0 ? rate : kDown);
             graph_.links.push_back({port, section, index});
+        }
+    }
+    add_pod_links(fabric);
+}
+
+void GraphBuilder::add_pod_links(const Fabric& fabric) {
+    const auto& spine = fabric.spine();
+    const auto section = static_cast<std::uint32_t>(graph_.sections.size() - 1);
+    first_pod_link_ = graph_.network.links();
+    graph_.pods.assign(spine.pods(), {});
+    for (std::uint32_t rank = 0; rank < cluster().gpus() && spine.pods() > 0; ++rank) {
+        auto& pod = graph_.pods[fabric.pod_of(fabric.domain_of(rank))];
+        if (pod.empty()) {
+            pod.emplace_back(rank);
+        }
+    }
+    for (std::uint32_t pod = 0; pod < spine.pods(); ++pod) {
+        graph_.network.add_link(spine.up[pod]);
+        graph_.links.push_back({Port::kUplink, section, pod});
+        graph_.network.add_link(spine.down[pod]);
+        graph_.links.push_back({Port::kDownlink, section, pod});
+    }
+}
+
+std::vector<LinkUse> GraphBuilder::hop_uses(RankId from, RankId to) const {
+    std::vector<LinkUse> uses;
+    const auto add = [&](Port out, RankId source, Port in, RankId destination) {
+        uses.push_back({link(out, classes().class_of(source)), 1.0});
+        uses.push_back({link(in, classes().class_of(destination)), 1.0});
+    };
+    if (cluster().domain_of(from) == cluster().domain_of(to)) {
+        add(Port::kNvlinkOut, from, Port::kNvlinkIn, to);
+        return uses;
+    }
+    const auto route = routes_.between(from, to).value();
+    add(Port::kNicOut, route.exit, Port::kNicIn, route.landing);
+    if (route.exit != from) {
+        add(Port::kNvlinkOut, from, Port::kNvlinkIn, route.exit);
+    }
+    if (route.landing != to) {
+        add(Port::kNvlinkOut, route.landing, Port::kNvlinkIn, to);
+    }
+    const auto leaves = cluster().pod_of(cluster().domain_of(from));
+    const auto enters = cluster().pod_of(cluster().domain_of(to));
+    if (!graph_.pods.empty() && leaves != enters) {
+        uses.push_back({pod_link(Port::kUplink, leaves), 1.0});
+        uses.push_back({pod_link(Port::kDownlink, enters), 1.0});
+    }
+    return uses;
+}
+
+void GraphBuilder::add_detours(RingFlow& flow, const RingDetours& detours) const {
+    for (const auto& [rank, ports] : detours.helpers) {
+        for (std::size_t port = 0; port < kPorts; ++port) {
+            if (ports[port] > 0.0) {
+                flow.uses.push_back({link(static_cast<Port>(port), classes().class_of(rank)), ports[port]});
+            }
+        }
+    }
+    for (std::uint32_t pod = 0; pod < detours.up.size(); ++pod) {
+        if (detours.up[pod] > 0.0) {
+            flow.uses.push_back({pod_link(Port::kUplink, pod), detours.up[pod]});
+        }
+        if (detours.down[pod] > 0.0) {
+            flow.uses.push_back({pod_link(Port::kDownlink, pod), detours.down[pod]});
         }
     }
 }
@@ -179,6 +248,9 @@ std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) con
                 }
             }
             nic = std::max({nic, ports[0], ports[1]});
+        }
+        if (!shares.detours.empty()) {
+            add_detours(flow, shares.detours[g]);
         }
         if (options_.has_nvls && !flow.crosses_domains && !is_broadcast(collective.role)) {
             by_multicast(flow, groups[g].size());

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "refit/nic_routes.hpp"
 #include "refit/task_graph.hpp"
 
 namespace refit {
@@ -50,6 +51,11 @@ public:
         return first_link_ + rank_class * static_cast<std::uint32_t>(kPorts) +
                static_cast<std::uint32_t>(port);
     }
+    /// Whether every hop takes the ports of its two ends alone.
+    [[nodiscard]] bool goes_by_ends() const noexcept { return routes_.is_plain() && graph_.pods.empty(); }
+    /// What one hop takes for each of its bytes: ports of both ends, and of the ranks and pods that it goes by.
+    /// Pre: each rank is a class of its own, or the fabric is plain.
+    [[nodiscard]] std::vector<LinkUse> hop_uses(RankId from, RankId to) const;
     [[nodiscard]] const LinkOwner& owner(std::uint32_t link) const noexcept { return graph_.links[link]; }
     [[nodiscard]] double rate(std::uint32_t link) const noexcept { return graph_.network.rate(link); }
 
@@ -75,6 +81,11 @@ public:
     [[nodiscard]] TaskGraph finish() { return std::move(graph_); }
 
 private:
+    [[nodiscard]] std::uint32_t pod_link(Port port, std::uint32_t pod) const noexcept {
+        return first_pod_link_ + pod * 2 + (port == Port::kDownlink ? 1 : 0);
+    }
+    void add_pod_links(const Fabric& fabric);
+    void add_detours(RingFlow& flow, const RingDetours& detours) const;
     /// Each rank sends its part once and the switch copies it: of a ring's bytes out, one part of those of
     /// all others.
     void by_multicast(RingFlow& flow, std::size_t ranks) const;
@@ -84,7 +95,9 @@ private:
     const Scenario& scenario_;
     const GraphOptions& options_;
     Setting setting_;
-    std::uint32_t first_link_ = 0;  ///< Of the section.
+    NicRoutes routes_;
+    std::uint32_t first_link_ = 0;      ///< Of the section.
+    std::uint32_t first_pod_link_ = 0;  ///< The same.
     TaskGraph graph_;
 };
 

@@ -101,7 +101,7 @@ Result<JitterTimes> sample_jitter(const TaskGraph& graph,
     JitterTimes times;
     Sampler sampler{graph, cluster, jitter};
     for (std::uint32_t i = 0; i < jitter.samples; ++i) {
-        const auto run = run_flows(without_idle_links(sampler.next()).network, {false, false, is_cancelled});
+        const auto run = run_flows(without_idle_links(sampler.next()).network, {.has_quotient = false, .is_cancelled = is_cancelled});
         if (!run) {
             return fail(Faults{run.error()});
         }

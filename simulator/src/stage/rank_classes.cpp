@@ -7,6 +7,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "refit/nic_routes.hpp"
 #include "refit/ring.hpp"
 #include "refit/traffic.hpp"
 
@@ -166,11 +167,41 @@ private:
 
 }  // namespace
 
+namespace {
+
+PortShares shares_of(const PortBytes& ports, double whole) {
+    return {static_cast<double>(ports.nic_out) / whole,
+            static_cast<double>(ports.nic_in) / whole,
+            static_cast<double>(ports.nvlink_out) / whole,
+            static_cast<double>(ports.nvlink_in) / whole,
+            0.0,
+            0.0};
+}
+
+/// Of a traffic that holds one group's ring alone.
+RingDetours detours_of(const Traffic& traffic, const std::vector<RankId>& group, double whole) {
+    RingDetours detours;
+    for (std::uint32_t rank = 0; rank < traffic.ports().size(); ++rank) {
+        const bool is_idle = traffic.ports()[rank] == PortBytes{};
+        if (!is_idle && std::ranges::find(group, RankId{rank}) == group.end()) {
+            detours.helpers.emplace_back(RankId{rank}, shares_of(traffic.ports()[rank], whole));
+        }
+    }
+    for (const auto& pod : traffic.pods()) {
+        detours.up.push_back(static_cast<double>(pod.up) / whole);
+        detours.down.push_back(static_cast<double>(pod.down) / whole);
+    }
+    return detours;
+}
+
+}  // namespace
+
 RingShares ring_shares(const Plan& plan, const Collective& collective, const Cluster& cluster) {
     // Large enough that the odd byte of a division does not show in a share.
     constexpr std::uint64_t kMessage = std::uint64_t{1} << 50U;
     RingShares shares;
-    Traffic traffic{cluster.gpus()};
+    Traffic traffic{cluster};
+    const bool is_plain = cluster.fabric().is_plain();
     const auto& groups = plan.groups[collective.groups];
     shares.of_rank.resize(cluster.gpus(), PortShares{});
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -178,19 +209,20 @@ RingShares ring_shares(const Plan& plan, const Collective& collective, const Clu
         const auto part = is_broadcast(collective.role) ? 1.0 : (ranks - 1.0) / ranks;
         shares.wire_bytes.push_back(static_cast<double>(collective.bytes[g]) * part);
         shares.crosses_domains.push_back(split_by_domain(cluster, groups[g]).size() > 1);
+        if (!is_plain) {
+            traffic = Traffic{cluster};
+            shares.detours.emplace_back();
+        }
         if (groups[g].size() < 2) {
             continue;
         }
         traffic.add_ring(cluster, groups[g], collective.role, kMessage);
+        const auto whole = static_cast<double>(kMessage) * part;
         for (const auto rank : groups[g]) {
-            const auto& ports = traffic.ports()[rank.index()];
-            const auto whole = static_cast<double>(kMessage) * part;
-            shares.of_rank[rank.index()] = {static_cast<double>(ports.nic_out) / whole,
-                                            static_cast<double>(ports.nic_in) / whole,
-                                            static_cast<double>(ports.nvlink_out) / whole,
-                                            static_cast<double>(ports.nvlink_in) / whole,
-                                            0.0,
-                                            0.0};
+            shares.of_rank[rank.index()] = shares_of(traffic.ports()[rank.index()], whole);
+        }
+        if (!is_plain) {
+            shares.detours.back() = detours_of(traffic, groups[g], whole);
         }
     }
     return shares;
@@ -210,7 +242,7 @@ RankClasses RankClasses::make(const Plan& plan,
                               std::uint32_t trainers_per_stage) {
     const bool has_relays = std::ranges::any_of(
         stages, [&](std::uint32_t stage) { return plan.stages[stage].relays.size() > 0; });
-    if (has_relays) {
+    if (has_relays || !NicRoutes{cluster}.is_plain() || cluster.fabric().has_spine()) {
         std::vector<std::uint32_t> single(cluster.gpus());
         std::iota(single.begin(), single.end(), 0U);
         return RankClasses{std::move(single)};

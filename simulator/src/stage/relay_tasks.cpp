@@ -39,20 +39,13 @@ private:
         return {builder_.add_delay({Activity::kGrouping, lane_, 0, index_, 0.0}, seconds, after)};
     }
 
-    [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> links_of(std::size_t hop) const {
-        const RankId from{stage_.relays.source[hop]};
-        const RankId to{stage_.relays.destination[hop]};
-        const auto& cluster = builder_.cluster();
-        const bool is_network = cluster.domain_of(from) != cluster.domain_of(to);
-        return {
-            builder_.link(is_network ? Port::kNicOut : Port::kNvlinkOut, builder_.classes().class_of(from)),
-            builder_.link(is_network ? Port::kNicIn : Port::kNvlinkIn, builder_.classes().class_of(to))};
+    [[nodiscard]] std::vector<LinkUse> uses_of(std::size_t hop) const {
+        return builder_.hop_uses(RankId{stage_.relays.source[hop]}, RankId{stage_.relays.destination[hop]});
     }
 
     std::uint32_t add_hop(std::size_t hop, double bytes, const TaskIds& after) {
         const auto message = stage_.relays.message[hop];
-        const auto [out, in] = links_of(hop);
-        const LinkUse uses[] = {{out, 1.0}, {in, 1.0}};
+        const auto uses = uses_of(hop);
         Flow flow;
         flow.bytes = bytes;
         flow.weight = static_cast<double>(stage_.relays.messages[message].bytes);
@@ -131,9 +124,9 @@ private:
         std::vector<std::uint32_t> longest(relays.messages.size(), 0);
         for (std::size_t hop = 0; hop < relays.size(); ++hop) {
             const auto message = relays.message[hop];
-            const auto [out, in] = links_of(hop);
-            uses[message][out] += 1.0;
-            uses[message][in] += 1.0;
+            for (const auto& use : uses_of(hop)) {
+                uses[message][use.link] += use.per_byte;
+            }
             depth[hop] = relays.follows[hop] == RelayTable::kNone ? 1 : depth[relays.follows[hop]] + 1;
             longest[message] = std::max(longest[message], depth[hop]);
         }

@@ -168,9 +168,13 @@ std::string_view name_of(Port port) noexcept {
         case Port::kCopy:
             return "copy engine";
         case Port::kHost:
+            return "host";
+        case Port::kUplink:
+            return "uplink";
+        case Port::kDownlink:
             break;
     }
-    return "host";
+    return "downlink";
 }
 
 std::string describe_ranks(const std::vector<RankId>& members, const Cluster& cluster) {
@@ -191,7 +195,11 @@ std::string describe_ranks(const std::vector<RankId>& members, const Cluster& cl
 }
 
 std::string describe_link(const TaskGraph& graph, std::uint32_t link, const Cluster& cluster) {
-    return std::string{name_of(graph.links[link].port)} + " of " + describe_ranks(graph.ranks_of(link), cluster);
+    const auto& owner = graph.links[link];
+    if (owner.port == Port::kUplink || owner.port == Port::kDownlink) {
+        return std::string{name_of(owner.port)} + " of pod " + std::to_string(owner.rank_class);
+    }
+    return std::string{name_of(owner.port)} + " of " + describe_ranks(graph.ranks_of(link), cluster);
 }
 
 namespace {
@@ -214,14 +222,14 @@ Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Sc
     auto links_alone = options.graph;
     links_alone.is_cancelled = options.is_cancelled;
     Simulation simulation{make_task_graph(plan, workload, scenario, links_alone), {}, 0.0, {}, {}, {}, {}, {}};
-    auto run = run_graph(simulation.graph, {true, true, options.is_cancelled});
+    auto run = run_graph(simulation.graph, {.has_segments = true, .is_cancelled = options.is_cancelled});
     if (!run) {
         return fail(std::move(run.error()));
     }
     simulation.run = std::move(*run);
     Analysis{simulation, options.has_segments}.run();
     links_alone.has_software = false;
-    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone), {true, false, options.is_cancelled});
+    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone), {.is_cancelled = options.is_cancelled});
     if (!transfers) {
         return fail(Faults{transfers.error()});
     }

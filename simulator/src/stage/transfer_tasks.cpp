@@ -183,14 +183,26 @@ private:
         return found->second;
     }
 
+    [[nodiscard]] std::vector<LinkUse> uses_of(const TransferFlow& message) const {
+        if (!builder_.goes_by_ends()) {
+            auto uses = builder_.hop_uses(builder_.classes().members(message.source).front(),
+                                          builder_.classes().members(message.destination).front());
+            for (auto& use : uses) {
+                use.per_byte *= message.sends;
+            }
+            return uses;
+        }
+        const auto out = message.is_network ? Port::kNicOut : Port::kNvlinkOut;
+        const auto in = message.is_network ? Port::kNicIn : Port::kNvlinkIn;
+        return {{builder_.link(out, message.source), message.sends},
+                {builder_.link(in, message.destination), message.receives}};
+    }
+
     std::uint32_t add_flow(std::uint32_t index,
                            const TransferFlow& message,
                            std::uint32_t item,
                            const TaskIds& ready) {
-        const auto out = builder_.link(message.is_network ? Port::kNicOut : Port::kNvlinkOut, message.source);
-        const auto in =
-            builder_.link(message.is_network ? Port::kNicIn : Port::kNvlinkIn, message.destination);
-        const LinkUse uses[] = {{out, message.sends}, {in, message.receives}};
+        const auto uses = uses_of(message);
         Flow flow;
         flow.bytes = message.bytes;
         if (message.is_network) {

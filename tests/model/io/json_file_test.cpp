@@ -146,6 +146,20 @@ TEST_F(JsonFile, IsWrittenInPiecesOrStaysUntouchedWhereItIsGivenUp) {
     EXPECT_FALSE(write_whole("/dev/full", [](const TextSink& sink) { return sink("text"); }).has_value());
 }
 
+TEST_F(JsonFile, IsWrittenPieceByPieceOrNotAtAll) {
+    const auto file = write("pieces.json", "old");
+    ASSERT_TRUE(write_whole(file, [](std::ostream& stream) { return static_cast<bool>(stream << "new " << "text"); }).has_value());
+    EXPECT_EQ(read_text(file).value(), "new text");
+    const auto failed = write_whole(file, [](std::ostream& stream) {
+        stream << "half";
+        stream.setstate(std::ios::failbit);
+        return true;
+    });
+    ASSERT_FALSE(failed.has_value());
+    EXPECT_EQ(failed.error().front().rule, "unwritable");
+    EXPECT_EQ(read_text(file).value(), "new text");
+}
+
 TEST_F(JsonFile, IsNotWrittenIntoAMissingFolder) {
     const auto written = write_whole(path("none") / "out.json", "text");
     ASSERT_FALSE(written.has_value());

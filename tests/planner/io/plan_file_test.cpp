@@ -98,6 +98,23 @@ TEST(PlanFile, IsTheSameBytesForTheSameInput) {
               write_plan(file_of("reshard-two-domains", Method::kOptimal), PlanEncoding::kCbor));
 }
 
+TEST(PlanFile, IsWhatAnyWriterOfItsDocumentWrites) {
+    // Keys in order, numbers as short as they can be: nlohmann's writers give the same bytes, and its CBOR the same hash.
+    for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal}) {
+        auto file = method == Method::kHybrid ? file_of("qwen3-235b-h100", method) : small_file(method);
+        file.name = "Größe \"1\"\\\n";
+        const auto text = write_plan(file, PlanEncoding::kJson);
+        const auto cbor = write_plan(file, PlanEncoding::kCbor);
+        auto document = Json::parse(text);
+        EXPECT_EQ(document.dump() + "\n", text) << name_of(method);
+        const auto bytes = Json::to_cbor(document);
+        EXPECT_EQ(std::string(bytes.begin(), bytes.end()), cbor) << name_of(method);
+        const auto hash = document.at("hash").get<std::string>();
+        document.erase("hash");
+        EXPECT_EQ(plan_hash(document), hash) << name_of(method);
+    }
+}
+
 TEST(PlanFile, HasOneHashInBothEncodings) {
     const auto file = small_file();
     const auto text = Json::parse(write_plan(file, PlanEncoding::kJson));
@@ -196,6 +213,13 @@ TEST(PlanFile, SurvivesAnyChangedMember) {
 TEST(PlanFile, RefusesDeepNesting) {
     EXPECT_FALSE(read_plan(std::string(1 << 20, '\x81'), "plan.cbor").has_value());
     EXPECT_FALSE(read_plan("{\"a\":" + std::string(1 << 20, '['), "plan.json").has_value());
+}
+
+TEST(PlanFile, RefusesListsThatClaimMoreThanTheFileHas) {
+    // A CBOR list of 2^62 values, and a map of as many members, of which nothing follows.
+    for (const char type : {'\x9b', '\xbb'}) {
+        EXPECT_NE(refusal(type + std::string("\x40\0\0\0\0\0\0\0", 8)), "");
+    }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -26,11 +27,14 @@ namespace refit::io {
 /// directly, and a link keeps pointing at its file. Errors: kIo.
 [[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, std::string_view text);
 
+/// The same with what `write` puts into the stream; it returns false to give the file up, which then stays untouched.
+/// Returns whether it was written. Errors: kIo.
+[[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, const std::function<bool(std::ostream&)>& write);
+
 /// Takes text piece by piece. Returns whether to go on.
 using TextSink = std::function<bool(std::string_view)>;
 
-/// The same for text that comes in pieces: `produce` hands them to a sink, and returns false to give the file up, which
-/// then stays untouched. Returns whether it was written. Errors: kIo.
+/// The same for text that `produce` hands to a sink.
 [[nodiscard]] Result<bool> write_whole(const std::filesystem::path& file, const std::function<bool(const TextSink&)>& produce);
 
 }  // namespace refit::io

@@ -53,6 +53,9 @@ struct FieldInfo {
 };
 [[nodiscard]] std::span<const FieldInfo> scenario_fields() noexcept;
 
+/// Whether this is the field's name; "fabric.nics.RANK" stands for one of every GPU.
+[[nodiscard]] bool is_instance(std::string_view name, const FieldInfo& field) noexcept;
+
 /// A fault with the nearest name where there is no such field, else nothing.
 [[nodiscard]] std::optional<Fault> check_field_name(const std::string& name);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ enum class PlanEncoding : std::uint8_t { kJson, kCbor };
 /// The file's bytes, form refit.plan 1.0, as data/schema/plan.json describes it: the same plan gives the same bytes.
 /// Both encodings hold the same document and hash.
 [[nodiscard]] std::string write_plan(const PlanFile& file, PlanEncoding encoding);
+
+/// The same, written piece by piece: nothing is built that grows with the plan's hops.
+void write_plan(const PlanFile& file, PlanEncoding encoding, std::ostream& stream);
 
 /// Reads either encoding. `origin` names the source in messages.
 /// Errors: kInvalidInput with the place, all at once, where the text is cut off or no JSON or CBOR, the schema is
