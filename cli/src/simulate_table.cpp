@@ -370,7 +370,13 @@ std::vector<PortUse> port_uses(const Simulation& simulation, const Cluster& clus
                 alike.push_back(rank);
             }
         }
-        uses.push_back({name, describe_ranks(alike, cluster), most.bytes, most.busy, most.share});
+        const bool is_pods = name.ends_with("s of pods");
+        uses.push_back(
+            {name,
+             is_pods ? "that of " + describe_ranks({alike.front()}, cluster) : describe_ranks(alike, cluster),
+             most.bytes,
+             most.busy,
+             most.share});
     }
     std::ranges::stable_sort(uses, std::greater{}, &PortUse::share);
     return uses;

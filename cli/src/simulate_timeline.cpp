@@ -137,13 +137,16 @@ std::vector<PortRow> port_rows(const Simulation& simulation, const Cluster& clus
     for (const auto& usage : simulation.links) {
         const auto port = graph.links[usage.link].port;
         const auto& ranks = graph.ranks_of(usage.link);
-        const bool is_trainer = cluster.is_trainer(ranks.front());
+        const bool is_pod = port == Port::kUplink || port == Port::kDownlink;
+        const bool is_trainer = !is_pod && cluster.is_trainer(ranks.front());
         auto& entry = rows[{port, is_trainer}];
-        entry.name = std::string{name_of(port)} + (is_trainer ? ", trainers" : ", generators");
-        const auto count = static_cast<double>(ranks.size());
+        entry.name = std::string{name_of(port)} + (is_pod ? "s" : is_trainer ? ", trainers" : ", generators");
+        const auto count = is_pod ? 1.0 : static_cast<double>(ranks.size());
+        const auto all = is_pod       ? graph.pods.size()
+                         : is_trainer ? cluster.train_gpus()
+                                      : cluster.generate_gpus();
         entry.links.push_back({usage.link, count});
-        entry.capacity =
-            graph.network.rate(usage.link) * (is_trainer ? cluster.train_gpus() : cluster.generate_gpus());
+        entry.capacity = graph.network.rate(usage.link) * static_cast<double>(all);
         entry.share += usage.bytes * count;
     }
     std::vector<PortRow> list;

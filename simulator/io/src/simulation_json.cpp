@@ -63,13 +63,19 @@ Json phases_json(const Simulation& simulation, const MethodReport& estimate) {
     return list;
 }
 
+/// "all trainers", "pod 2".
+std::string owner_name(const Simulation& simulation, std::uint32_t link, const Cluster& cluster) {
+    const auto name = describe_link(simulation.graph, link, cluster);
+    return name.substr(name_of(simulation.graph.links[link].port).size() + std::string_view{" of "}.size());
+}
+
 Json links_json(const Simulation& simulation, const Cluster& cluster) {
     Json list = Json::array();
     for (const auto& usage : simulation.links) {
         const auto& owner = simulation.graph.links[usage.link];
         list.push_back({{"port", name_of(owner.port)},
                         {"section", owner.section},
-                        {"ranks", describe_ranks(simulation.graph.ranks_of(usage.link), cluster)},
+                        {"ranks", owner_name(simulation, usage.link, cluster)},
                         {"members", simulation.graph.ranks_of(usage.link).size()},
                         {"bytes_per_second", simulation.graph.network.rate(usage.link)},
                         {"bytes", usage.bytes},

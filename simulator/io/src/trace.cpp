@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -311,23 +312,20 @@ private:
             }
             return;
         }
-        for (const auto port :
-             {Port::kNicOut, Port::kNicIn, Port::kNvlinkOut, Port::kNvlinkIn, Port::kCopy}) {
-            for (const bool is_trainer : {true, false}) {
-                std::vector<LinkUse> uses;
-                for (const auto& usage : simulation_.links) {
-                    const auto& members = graph_.ranks_of(usage.link);
-                    if (graph_.links[usage.link].port == port &&
-                        cluster_.is_trainer(members.front()) == is_trainer) {
-                        uses.push_back({usage.link, static_cast<double>(members.size())});
-                    }
-                }
-                if (!uses.empty()) {
-                    add_counter(std::string{name_of(port)} +
-                                    (is_trainer ? ", sum of trainers" : ", sum of generators"),
-                                rates.course(uses));
-                }
-            }
+        std::map<std::tuple<Port, bool>, std::vector<LinkUse>> sides;
+        for (const auto& usage : simulation_.links) {
+            const auto port = graph_.links[usage.link].port;
+            const auto& ranks = graph_.ranks_of(usage.link);
+            const bool is_pod = port == Port::kUplink || port == Port::kDownlink;
+            const bool is_generator = !is_pod && !cluster_.is_trainer(ranks.front());
+            sides[{port, is_generator}].push_back(
+                {usage.link, is_pod ? 1.0 : static_cast<double>(ranks.size())});
+        }
+        for (const auto& [side, uses] : sides) {
+            const auto& [port, is_generator] = side;
+            const bool is_pod = port == Port::kUplink || port == Port::kDownlink;
+            const auto* owner = is_pod ? "pods" : is_generator ? "generators" : "trainers";
+            add_counter(std::string{name_of(port)} + ", sum of " + owner, rates.course(uses));
         }
     }
 

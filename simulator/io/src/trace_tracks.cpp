@@ -112,17 +112,24 @@ private:
         return lane(name.starts_with("broadcast") ? "broadcasts" : "job", name);
     }
 
-    /// A hop's two links tell who sends to whom where each rank is a class of its own.
+    /// A hop's two ports tell who sends to whom, where each rank is a class of its own.
     [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> ends_of_hop(std::uint32_t task) const {
         std::pair ends{Bar::kNone, Bar::kNone};
-        const auto uses = simulation_.graph.network.uses(task);
-        if (uses.size() != 2 || simulation_.graph.tasks[task].activity != Activity::kRelay) {
+        std::size_t ports = 0;
+        if (simulation_.graph.tasks[task].activity != Activity::kRelay) {
             return ends;
         }
-        for (const auto& use : uses) {
-            const auto& owner = simulation_.graph.links[use.link];
-            const bool is_out = owner.port == Port::kNicOut || owner.port == Port::kNvlinkOut;
+        for (const auto& use : simulation_.graph.network.uses(task)) {
+            const auto port = simulation_.graph.links[use.link].port;
+            if (port == Port::kUplink || port == Port::kDownlink) {
+                continue;
+            }
+            ++ports;
+            const bool is_out = port == Port::kNicOut || port == Port::kNvlinkOut;
             (is_out ? ends.first : ends.second) = simulation_.graph.ranks_of(use.link).front().index();
+        }
+        if (ports != 2) {
+            return std::pair{Bar::kNone, Bar::kNone};
         }
         return ends;
     }
