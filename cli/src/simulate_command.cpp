@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -37,13 +40,20 @@ struct Job {
     std::string target;
 };
 
-/// Writes a file in pieces; Ctrl-C meanwhile ends the program and leaves no part of the file behind.
+/// Writes a file in pieces; Ctrl-C meanwhile ends the program and leaves no part of the file behind. A pipe
+/// or device, where a write may wait for long, has nothing to leave behind: there Ctrl-C ends the program as
+/// ever.
 Result<bool> write_interruptible(const std::string& file,
                                  const std::function<bool(const io::TextSink&)>& produce) {
+    std::error_code error;
+    const auto kind = std::filesystem::status(file, error).type();
+    if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) {
+        return io::write_whole(file, produce);
+    }
     const Interrupt interrupt;
     return io::write_whole(file, [&](const io::TextSink& sink) {
-        return produce([&](std::string_view text) { return !interrupt.is_raised() && sink(text); }) &&
-               !interrupt.is_raised();
+        const auto checked = [&](std::string_view text) { return !interrupt.is_raised() && sink(text); };
+        return produce(checked) && !interrupt.is_raised();
     });
 }
 
