@@ -102,10 +102,10 @@ int write_trace_file(const ShownSimulation& shown, const Options& options) {
     if (!options.is_quiet) {
         std::cerr << options.trace << ": " << grouped(size.slices) << " slices, " << grouped(size.points)
                   << " counter values, " << grouped(size.arrows) << " arrows; open it at ui.perfetto.dev\n";
-        if (size.merged > 1) {
+        if (size.merged > 1 || !size.has_activities) {
             std::cerr << "  " << grouped(shown.simulation.graph.tasks.size())
-                      << " tasks are too many to draw: up to " << grouped(size.merged)
-                      << " packs, tensors or messages share a slice (-o csv has each)\n";
+                      << " tasks are too many to draw each: up to " << grouped(size.merged)
+                      << " packs, tensors or messages share a slice (-o csv has all)\n";
         }
     }
     return kOk;

@@ -20,7 +20,10 @@ namespace {
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kLabel = 22;
 constexpr std::size_t kMostLinks = 6;
-constexpr std::size_t kMostWaits = 4;
+constexpr std::size_t kLeastLinks = 4;
+constexpr double kWorthALine = 0.1;  ///< Share of capacity, of a link beyond the first few.
+constexpr double kSmall = 0.02;      ///< Share of the time.
+constexpr std::size_t kMostWaits = 3;
 constexpr std::size_t kWaitGroups = 7;
 /// Below it the closed form and the simulation count as agreeing.
 constexpr double kAgree = 0.10;
@@ -65,7 +68,8 @@ std::string published_text(const PublishedTime& published, double seconds) {
         return text + (low < high ? "; the simulation lies inside" : "");
     }
     const auto nearer = seconds < low ? low : high;
-    return text + "; the simulation is " + whole_percent(std::abs(seconds / nearer - 1.0)) +
+    const auto off = std::abs(seconds / nearer - 1.0);
+    return text + "; the simulation is " + (off < 0.005 ? "less than 1 %" : whole_percent(off)) +
            (seconds < low ? " below" : " above");
 }
 
@@ -111,7 +115,7 @@ std::string host_of(Activity activity) {
         case Activity::kCopies:
             return "copy engine of trainers";
         case Activity::kWeightBroadcast:
-            return "hops to the last receiver of the ring";
+            return "hops on to the last receiver";
         default:
             return "a cap of its own rate";
     }
@@ -134,9 +138,11 @@ std::string limit_of(const Simulation& simulation, const PathStep& step, const C
         return host_of(activity);
     }
     const auto port = simulation.graph.links[step.limit].port;
-    const bool is_own = is_on_links(activity) || port == Port::kHost || port == Port::kCopy;
-    return is_own ? port_of(simulation, step.limit, cluster)
-                  : host_of(activity) + ", beside traffic of " + std::string{name_of(port)};
+    if (is_on_links(activity) || port == Port::kHost || port == Port::kCopy) {
+        return port_of(simulation, step.limit, cluster);
+    }
+    return std::string{activity == Activity::kCopies ? "copies" : "host"} + " of trainers, its " +
+           std::string{name_of(port)} + " shared";
 }
 
 std::string path_text(const ShownSimulation& shown) {
@@ -148,7 +154,7 @@ std::string path_text(const ShownSimulation& shown) {
         const auto share = part.seconds / simulation.seconds();
         const auto busy = simulation.busy[static_cast<std::size_t>(part.activity)];
         const std::string name{name_of(part.activity)};
-        if (share >= 0.005) {
+        if (share >= kSmall) {
             text += left("  " + name, 26) + right(seconds_number(part.seconds), 9) +
                     right(whole_percent(share), 8) + right(seconds_number(busy), 9) + "   " + part.limit +
                     "\n";
@@ -156,7 +162,8 @@ std::string path_text(const ShownSimulation& shown) {
             hidden += (hidden.empty() ? "" : ", ") + name + " " + seconds_number(busy) + " s";
         }
     }
-    return text + (hidden.empty() ? "" : "  " + wrap("hidden behind these: " + hidden, kWidth, 4) + "\n") +
+    return text +
+           (hidden.empty() ? "" : "  " + wrap("small, or hidden behind these: " + hidden, kWidth, 4) + "\n") +
            "\n";
 }
 
@@ -165,7 +172,7 @@ std::string links_text(const ShownSimulation& shown) {
                        right("busy", 10) + right("of capacity", 13) + "   whose\n";
     std::size_t rows = 0;
     for (const auto& use : port_uses(shown.simulation, shown.scenario.cluster)) {
-        if (++rows > kMostLinks) {
+        if (++rows > kMostLinks || (rows > kLeastLinks && use.share < kWorthALine)) {
             break;
         }
         text += left("  " + use.name, 36) +
@@ -252,12 +259,10 @@ std::string change_text(const ShownSimulation& shown) {
         }
     }
     const auto total = simulation.seconds();
-    const auto software = total - simulation.transfer_seconds;
     return labelled("Change",
-                    "links without limit would leave at least " + seconds_number(stays) + " of the " +
-                        seconds_number(total) +
-                        " s (hosts and copies on the path); no host, copy and fixed cost would save " +
-                        seconds_number(std::max(0.0, software)) + " s");
+                    "unlimited links: still " + seconds_number(stays) +
+                        " s (hosts, copies); no software cost: " +
+                        seconds_number(std::min(total, simulation.transfer_seconds)) + " s");
 }
 
 std::string trial_text(const ShownSimulation& shown) {
@@ -330,7 +335,7 @@ std::vector<PathPart> path_parts(const Simulation& simulation, const Cluster& cl
             auto& part = parts.emplace_back(PathPart{static_cast<Activity>(i), simulation.critical[i], ""});
             if (most != limits[i].end()) {
                 const auto share = most->second / simulation.critical[i];
-                part.limit = most->first + (share < 0.95 ? ", " + whole_percent(share) + " of it" : "");
+                part.limit = most->first + (share < 0.95 ? ", " + whole_percent(share) : "");
             }
         }
     }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLabel = 27;
 constexpr std::size_t kColumns = 70;
-constexpr std::size_t kMostRows = 11;
+constexpr std::size_t kMostRows = 9;
 constexpr std::size_t kFewRows = 6;
 
 /// Lanes of one kind that differ by a number in their name: "stage 3, transfers".

@@ -90,6 +90,7 @@ public:
 
     TraceSize run() {
         size_.merged = tracks_.merged;
+        size_.has_activities = tracks_.has_activities;
         put("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"seconds\":" +
             number("%.9g", simulation_.seconds()) + ",\"tasks\":" + std::to_string(graph_.tasks.size()) +
             ",\"items in a slice, at most\":" + std::to_string(tracks_.merged) + "},\"traceEvents\":[");
@@ -184,9 +185,10 @@ private:
             case Bar::Level::kItem:
                 return items_of(bar);
             case Bar::Level::kWhole:
-                return bar.receiver != Bar::kNone
-                           ? items_of(bar)
-                           : activities_of(bar) + (is_without_item(bar) ? "" : ", " + items_of(bar));
+                if (bar.receiver != Bar::kNone || (bar.activities & (bar.activities - 1)) != 0) {
+                    return items_of(bar);
+                }
+                return activities_of(bar) + (is_without_item(bar) ? "" : ", " + items_of(bar));
             case Bar::Level::kActivity:
                 break;
         }

@@ -69,10 +69,12 @@ public:
     Tracks run(std::size_t most_bars, std::size_t most_hops) {
         fold_hops(most_hops);
         std::uint32_t shift = 0;
-        for (; shift < 32; ++shift) {
-            sort_by(shift);
-            if (count_bars(shift) <= most_bars) {
-                break;
+        sort_by(shift);
+        while (count_bars(shift) > most_bars && shift < kMostShift) {
+            if (result_.has_activities) {
+                result_.has_activities = false;
+            } else {
+                sort_by(++shift);
             }
         }
         result_.bar_of_task.assign(simulation_.graph.tasks.size(), Bar::kNone);
@@ -205,12 +207,13 @@ private:
         return first;
     }
 
-    /// At most: an item and an activity for each change of either.
+    /// At most: a bar for each item, and with activities one for each change of them.
     [[nodiscard]] std::size_t count_bars(std::uint32_t shift) const {
         std::size_t bars = 0;
         for (std::size_t i = 0; i < places_.size(); ++i) {
             const bool is_new = i == 0 || key_of(places_[i], shift) != key_of(places_[i - 1], shift);
-            bars += is_new ? 2U : activity(i) != activity(i - 1) ? 1U : 0U;
+            const bool has_own = result_.has_activities && (is_new || activity(i) != activity(i - 1));
+            bars += (is_new ? 1U : 0U) + (has_own ? 1U : 0U);
         }
         return bars;
     }
@@ -283,8 +286,8 @@ private:
         std::vector<std::pair<std::uint32_t, std::size_t>> tasks;
         for (auto i = first; i < end; ++i) {
             const auto bar = bar_of(places_[i]);
-            const bool is_joined =
-                !inner.empty() && (bar.from < inner.back().to || bar.activities == bit(Activity::kRelay));
+            const bool is_joined = !inner.empty() && (!result_.has_activities || bar.from < inner.back().to ||
+                                                      bar.activities == bit(Activity::kRelay));
             if (is_joined) {
                 join(inner.back(), bar);
             } else {
@@ -385,6 +388,7 @@ private:
         }
     }
 
+    static constexpr std::uint32_t kMostShift = 31;
     using ItemTasks =
         std::vector<std::pair<std::uint32_t, std::size_t>>;  ///< Task, and which of the item's bars.
 

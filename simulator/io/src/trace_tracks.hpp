@@ -13,7 +13,8 @@ namespace refit::io {
 /// A bar of a track. Times in whole nanoseconds, so that bars that touch do not overlap.
 struct Bar {
     static constexpr std::uint32_t kNone = 0xffffffff;
-    static constexpr std::uint32_t kSeveral = 0xfffffffe;  ///< A receiver: all of a message, whose hops are one.
+    static constexpr std::uint32_t kSeveral =
+        0xfffffffe;  ///< A receiver: all of a message, whose hops are one.
     enum class Level : std::uint8_t {
         kStage,
         kItem,
@@ -53,8 +54,9 @@ struct Tracks {
     std::vector<Track> tracks;
     std::vector<Bar> bars;  ///< By track, then by time, an outer before its inner ones.
     std::vector<std::uint32_t>
-        bar_of_task;           ///< The innermost; Bar::kNone for a task shorter than a nanosecond.
-    std::uint32_t merged = 1;  ///< Items in a bar, at most.
+        bar_of_task;             ///< The innermost; Bar::kNone for a task shorter than a nanosecond.
+    std::uint32_t merged = 1;    ///< Items in a bar, at most.
+    bool has_activities = true;  ///< Else an item is one bar.
     HopFold hops = HopFold::kNone;
 
     [[nodiscard]] static Tracks make(const Simulation& simulation,

@@ -218,8 +218,10 @@ TEST(Trace, FoldsItemsAboveALimitAndSaysSo) {
     const auto folded = traced(job, options);
     EXPECT_LE(folded.size.slices, 220U);  // the stage's bars come on top
     EXPECT_GT(folded.size.merged, 1U);
+    EXPECT_FALSE(folded.size.has_activities);
     EXPECT_EQ(crossings(folded.events), 0U);
     EXPECT_EQ(traced(job).size.merged, 1U);
+    EXPECT_TRUE(traced(job).size.has_activities);
 }
 
 // Four trainers send to four generators; with a limit of one bar each sender's messages become one.

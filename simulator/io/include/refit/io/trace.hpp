@@ -9,13 +9,12 @@
 
 namespace refit::io {
 
+/// Above these, what is drawn is put together.
 struct TraceOptions {
-    std::size_t most_slices = 200'000;  ///< Above it packs, tensors or messages are drawn several as one.
-    std::size_t most_hops =
-        2'000;  ///< Above it a rank's messages to the same rank, domain, or all are drawn as one.
-    std::size_t most_links =
-        64;  ///< Above it the links of a side and kind of port share one counter, their sum.
-    std::size_t most_points = 20'000;  ///< Of a counter; above it means over equal parts of the time.
+    std::size_t most_slices = 200'000;  ///< Then several packs, tensors or messages are one.
+    std::size_t most_hops = 4'000;      ///< Then a rank's messages to the same rank, domain, or all are one.
+    std::size_t most_links = 64;  ///< Then the links of a side and kind of port share a counter: their sum.
+    std::size_t most_points = 20'000;  ///< Of a counter. Then it holds means over equal parts of the time.
 };
 
 /// What a trace holds.
@@ -23,8 +22,9 @@ struct TraceSize {
     std::uint64_t slices = 0;
     std::uint64_t points = 0;  ///< Of counters.
     std::uint64_t arrows = 0;
-    std::uint32_t merged = 1;  ///< Packs, tensors or messages in a slice, at most.
-    bool is_whole = false;     ///< Else the sink wanted no more.
+    std::uint32_t merged = 1;    ///< Packs, tensors or messages in a slice, at most.
+    bool has_activities = true;  ///< Else a pack or tensor is one slice.
+    bool is_whole = false;       ///< Else the sink wanted no more.
     bool operator==(const TraceSize&) const = default;
 };
 
