@@ -19,7 +19,6 @@ Examples:
   refit compare deepseek-v3-h100                          a shipped scenario
   refit compare recipe.yaml --system h100-nvl8            a NeMo RL recipe as it is
   refit compare deepseek-v3-h100 --generate tp64.dp4      change anything
-  refit explain deepseek-v3-h100                          every term, formula and source
   refit check my.json                                     all faults at once, each with a cure
   refit plan deepseek-v3-h100 -O plan.json                who sends which bytes to whom
   refit simulate deepseek-v3-h100 --trace out.json        its course in time, what waits for what
@@ -161,7 +160,7 @@ void add_simulate(CLI::App& command, Options& options, Raw& raw) {
 
 void add_commands(CLI::App& app, Options& options, Raw& raw) {
     auto& compare = *app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try");
-    compare.add_flag("--simulate", options.simulates, "also run each method event by event")->group("What to compare");
+    compare.add_flag("--simulate", options.simulates, "also run each method event by event")->group(kOutputGroup);
     add_comparison(compare, options, raw);
     add_comparison(*app.add_subcommand("explain", "every term of each method with its formula, values and source"), options, raw);
     add_check(*app.add_subcommand("check", "every reason why a refit cannot run, each with what would"), options, raw);

@@ -252,7 +252,9 @@ TEST(FabricEstimate, NoTransferBeatsTheBoundUnderRandomSpinesRailsAndNics) {
         if (!scenario) {
             continue;
         }
-        const auto report = compare(*scenario, {});
+        CompareRequest request;
+        request.has_simulation = i % 2 == 0;
+        const auto report = compare(*scenario, request);
         for (const auto& method : report.methods) {
             if (!method.refused.empty()) {
                 EXPECT_TRUE(std::isfinite(report.bound.time.value()) ||
@@ -261,6 +263,11 @@ TEST(FabricEstimate, NoTransferBeatsTheBoundUnderRandomSpinesRailsAndNics) {
                 continue;
             }
             ++answered;
+            ASSERT_EQ(method.simulated.has_value(), request.has_simulation) << name_of(method.method) << said;
+            if (method.simulated) {
+                EXPECT_LE(report.bound.time.value(), method.simulated->transfer.value() * (1.0 + 1e-9))
+                    << name_of(method.method) << said;
+            }
             EXPECT_TRUE(std::isfinite(method.seconds.value())) << name_of(method.method) << said;
             EXPECT_LE(report.bound.time.value(), method.transfer.value() * (1.0 + 1e-9))
                 << name_of(method.method) << " " << to_text(scenario->train) << " -> "

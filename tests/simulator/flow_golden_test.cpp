@@ -62,5 +62,20 @@ INSTANTIATE_TEST_SUITE_P(Workloads,
                                     (std::get<1>(tested.param) ? "ByClasses" : "");
                          });
 
+TEST(FlowTolerance, HasFewerEventsAndTimesWithinIt) {
+    // No bound is proven for the times of others, so this only says what happens on this list.
+    const auto network = testing_support::golden_network("W1");
+    const auto times = testing_support::golden_times("W1");
+    for (const double tolerance : {0.001, 0.01}) {
+        const auto run = run_flows(network, {.tolerance = tolerance});
+        ASSERT_TRUE(run.has_value());
+        for (std::size_t flow = 0; flow < times.size(); ++flow) {
+            ASSERT_NEAR(run->end[flow], times[flow], tolerance * times[flow]);
+        }
+        EXPECT_LT(run->events, tolerance == 0.001 ? 4000 : 1000);
+        EXPECT_GT(run->events, 100);
+    }
+}
+
 }  // namespace
 }  // namespace refit

@@ -2,6 +2,7 @@
 #include "refit/flow_run.hpp"
 
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -145,6 +146,43 @@ TEST(FlowRun, TellsTheFaultsOfItsNetwork) {
     const auto result = run_flows(network);
     ASSERT_FALSE(result.has_value());
     EXPECT_EQ(result.error().front().code, ErrorCode::kInvalidInput);
+}
+
+TEST(FlowRun, RefusesAToleranceOutOfRange) {
+    for (const double tolerance : {-0.001, 0.11, std::nan("")}) {
+        const auto result = run_flows(FlowNetwork{}, {.tolerance = tolerance});
+        ASSERT_FALSE(result.has_value());
+        EXPECT_EQ(result.error().front().rule, "flow-tolerance");
+    }
+}
+
+TEST(FlowRun, EndsFlowsTogetherThatNearlyAreOver) {
+    // 50 and 50.4 B at 5 B/s: 10 s; then 0.4 B at 10 B/s, 10.04 s. With 1 % of tolerance the 0.4 B, 0.8 % of
+    // the flow, run beside at the 5 B/s that the flow has: 10.08 s.
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_flow({.bytes = 50.0}, Uses{{0}});
+    network.add_flow({.bytes = 50.4}, Uses{{0}});
+    const auto exact = run(network);
+    EXPECT_DOUBLE_EQ(exact.end[1], 10.04);
+    const auto fast = run(network, {.tolerance = 0.01});
+    EXPECT_DOUBLE_EQ(fast.end[0], 10.0);
+    EXPECT_DOUBLE_EQ(fast.end[1], 10.08);
+    EXPECT_DOUBLE_EQ(fast.makespan, 10.08);
+    EXPECT_EQ(fast.events + 1, exact.events);
+    // 0.5 % is too little for it.
+    EXPECT_EQ(run(network, {.tolerance = 0.005}).end, exact.end);
+}
+
+TEST(FlowRun, EndsNoFlowEarlyOfWhichMuchIsLeft) {
+    // The first flow ends at 10 s. The second, of 0.5 B from 9.99 s at 10 B/s, is over at 10.04 s: within 1 %
+    // of the time, but 80 % of it are left at 10 s.
+    FlowNetwork network;
+    network.add_link(10.0);
+    network.add_link(10.0);
+    network.add_flow({.bytes = 100.0}, Uses{{0}});
+    network.add_flow({.bytes = 0.5, .earliest = Seconds{9.99}}, Uses{{1}});
+    EXPECT_EQ(run(network, {.tolerance = 0.01}).events, run(network).events);
 }
 
 TEST(FlowRun, CanBeCancelled) {
