@@ -145,6 +145,14 @@ void add_simulate(CLI::App& command, Options& options, Raw& raw) {
     command.add_option("--trace", options.trace, "also write the course as Chrome trace events, which Perfetto opens")
         ->type_name("FILE.json")
         ->group(kOutputGroup);
+    command.add_option("--jitter", options.jitter, "also with ranks that are so unlike each other, for example 5%: median and 95 %")
+        ->type_name("PERCENT")
+        ->group(kOutputGroup);
+    command.add_option("--samples", options.samples, "how often to draw them (50)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 100'000))
+        ->group(kOutputGroup);
+    command.add_option("--seed", options.seed, "the same seed draws the same (1)")->type_name("N")->group(kOutputGroup);
     command.add_option("--flows", options.flows, "first line: GPUs, GPUs a node, NVLink and NIC rate, flows; then source, destination, bytes a line")
         ->type_name("FILE")
         ->group("A list of flows (docs/flows.md)");

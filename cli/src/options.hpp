@@ -38,6 +38,9 @@ struct Options {
     std::string flows;                                             ///< For kSimulate: a file of flows.
     bool has_quotient = true;                                      ///< For flows: those that are alike run as one.
     std::optional<double> fast;                                    ///< For flows: the tolerance of an approximation.
+    std::string jitter;                                            ///< For kSimulate: "5%", how unlike ranks are.
+    std::uint32_t samples = 50;                                    ///< Of jitter.
+    std::uint64_t seed = 1;
     std::string trace;                                             ///< For kSimulate: the file of a trace.
     std::string plan_scenario;                                     ///< For kSimulate: the scenario of a plan file.
     std::vector<std::string> steps;

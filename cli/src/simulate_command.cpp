@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <functional>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -73,6 +74,22 @@ void estimate_plan(MethodReport& report, const Job& job) {
     report.terms = std::move(estimated.terms);
 }
 
+/// "5%" as a spread of links and hosts; nothing where none is asked for.
+Result<std::optional<Jitter>> jitter_of(const Options& options) {
+    if (options.jitter.empty()) {
+        return std::optional<Jitter>{};
+    }
+    char* end = nullptr;
+    const auto percent = std::strtod(options.jitter.c_str(), &end);
+    if (std::string_view{end} != "%" || !(percent >= 0.0 && percent <= 100.0)) {
+        return fail(ErrorCode::kInvalidInput,
+                    "jitter",
+                    "'" + options.jitter + "' is no percentage from 0% to 100%, for example 5%",
+                    "--jitter");
+    }
+    return std::optional{Jitter{percent / 100.0, percent / 100.0, options.samples, options.seed}};
+}
+
 std::string rendered(const ShownSimulation& shown, const Options& options) {
     if (options.format == Format::kMarkdown) {
         return simulate_markdown(shown);
@@ -82,6 +99,9 @@ std::string rendered(const ShownSimulation& shown, const Options& options) {
     }
     auto report = io::to_json(shown.report, shown.scenario);
     io::add_simulation(report, shown.simulation, shown.estimate, shown.scenario.cluster);
+    if (shown.jitter) {
+        report["simulation"]["jitter"] = io::to_json(shown.jitter->jitter, shown.jitter->times);
+    }
     return report.dump(1) + "\n";
 }
 
@@ -141,9 +161,14 @@ int answer(const Job& job, const Options& options, const io::Library& library) {
     if (!published) {
         return refuse(published.error(), options);
     }
+    const auto jitter = jitter_of(options);
+    if (!jitter) {
+        return refuse(jitter.error(), options);
+    }
     std::optional<Report> report;
     std::optional<Simulation> simulation;
     std::optional<StreamTrial> streams;
+    std::optional<ShownJitter> samples;
     {
         Progress progress{options.shows_progress};
         SimulateOptions how;
@@ -158,6 +183,13 @@ int answer(const Job& job, const Options& options, const io::Library& library) {
             return refuse(run.error(), options);
         }
         simulation = std::move(*run);
+        if (*jitter) {
+            auto times = sample_jitter(simulation->graph, job.scenario.cluster, **jitter, how.is_cancelled);
+            if (!times) {
+                return refuse(times.error(), options);
+            }
+            samples = ShownJitter{**jitter, std::move(*times)};
+        }
         CompareRequest request;
         request.methods = {job.plan.method};
         request.published = *published;
@@ -171,7 +203,7 @@ int answer(const Job& job, const Options& options, const io::Library& library) {
         estimate_plan(report->methods.front(), job);
     }
     const ShownSimulation shown{
-        job.scenario, *report, report->methods.front(), *simulation, job.target, streams};
+        job.scenario, *report, report->methods.front(), *simulation, job.target, streams, samples};
     if (!options.trace.empty()) {
         if (const auto status = write_trace_file(shown, options); status != kOk) {
             return status;

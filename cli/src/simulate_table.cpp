@@ -88,6 +88,13 @@ std::string answer(const ShownSimulation& shown) {
     if (estimate.published) {
         text += labelled("published", published_text(*estimate.published, seconds));
     }
+    if (shown.jitter) {
+        const auto& [jitter, times] = *shown.jitter;
+        text += labelled("jitter " + whole_percent(jitter.links),
+                         seconds_number(times.quantile(0.5)) + " s  in the middle of " + grouped(jitter.samples) +
+                             " samples, 95 % below " + seconds_number(times.quantile(0.95)) + " s (seed " +
+                             std::to_string(jitter.seed) + ")");
+    }
     text += labelled("links alone",
                      seconds_number(shown.simulation.transfer_seconds) +
                          " s  without any host, copy or fixed cost (closed form " +

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "refit/jitter.hpp"
 #include "refit/report.hpp"
 #include "refit/scenario.hpp"
 #include "refit/simulate.hpp"
@@ -17,6 +18,12 @@ struct StreamTrial {
     double seconds = 0.0;
 };
 
+/// The same refit with ranks drawn anew.
+struct ShownJitter {
+    Jitter jitter;
+    JitterTimes times;
+};
+
 /// A simulated refit beside its closed form, to be shown.
 struct ShownSimulation {
     const Scenario& scenario;
@@ -26,6 +33,7 @@ struct ShownSimulation {
     std::string target;  ///< What the user named.
     std::optional<StreamTrial>
         streams{};  ///< Where the closed form finds that more streams help, and it is so.
+    std::optional<ShownJitter> jitter{};
 };
 
 /// Seconds of the critical path that one activity takes, and what sets its rate.

@@ -255,6 +255,22 @@ TEST_F(Simulate, LeavesNoFileWhenInterrupted) {
     EXPECT_EQ(files(), 0U);
 }
 
+TEST(SimulateJitter, DrawsRanksAnewWhereAskedTo) {
+    const auto run = run_refit({"simulate", "reshard-two-domains", "--jitter", "5%", "--samples", "40", "--seed", "3"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_NE(run.out.find("  jitter 5 % "), std::string::npos) << run.out;
+    const auto json = nlohmann::json::parse(run_refit({"simulate", "reshard-two-domains", "--jitter", "5%", "-o", "json"}).out);
+    const auto& jitter = json.at("simulation").at("jitter");
+    EXPECT_EQ(jitter.at("links_spread"), 0.05);
+    EXPECT_GT(jitter.at("median_seconds"), json.at("simulation").at("seconds"));
+    EXPECT_GE(jitter.at("p95_seconds"), jitter.at("median_seconds"));
+    for (const auto* bad : {"5", "-1%", "many", "101%", "%"}) {
+        const auto refused = run_refit({"simulate", "reshard-two-domains", "--jitter", bad});
+        EXPECT_EQ(refused.code, 3) << bad;
+        EXPECT_NE(refused.err.find("--jitter"), std::string::npos) << refused.err;
+    }
+}
+
 TEST(CompareSimulate, ShowsTheSimulatedTimesBesideThePredicted) {
     const auto plain = lines_of(run_refit({"compare", "deepseek-v3-h100"}).out);
     const auto both = lines_of(run_refit({"compare", "deepseek-v3-h100", "--simulate"}).out);

@@ -126,6 +126,16 @@ Json to_json(const Simulation& simulation, const MethodReport& estimate, const C
             {"lanes", lanes_json(simulation)}};
 }
 
+Json to_json(const Jitter& jitter, const JitterTimes& times) {
+    return {{"links_spread", jitter.links},
+            {"hosts_spread", jitter.hosts},
+            {"samples", jitter.samples},
+            {"seed", jitter.seed},
+            {"median_seconds", times.quantile(0.5)},
+            {"p95_seconds", times.quantile(0.95)},
+            {"longest_seconds", times.seconds.back()}};
+}
+
 void add_simulation(Json& report,
                     const Simulation& simulation,
                     const MethodReport& estimate,

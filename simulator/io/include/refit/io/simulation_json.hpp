@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "refit/cluster.hpp"
+#include "refit/jitter.hpp"
 #include "refit/report.hpp"
 #include "refit/simulate.hpp"
 
@@ -14,6 +15,9 @@ namespace refit::io {
 [[nodiscard]] nlohmann::json to_json(const Simulation& simulation,
                                      const MethodReport& estimate,
                                      const Cluster& cluster);
+
+/// Member `jitter` of it: what was drawn, median, 95 % point and the longest.
+[[nodiscard]] nlohmann::json to_json(const Jitter& jitter, const JitterTimes& times);
 
 /// Makes the entry of one method in a report's JSON that of its simulation: kind, seconds, transfers and
 /// error become the simulation's; range, phases and terms stay the estimate's. Pre: it is the report's only
