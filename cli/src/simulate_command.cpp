@@ -81,7 +81,7 @@ Result<std::optional<Jitter>> jitter_of(const Options& options) {
     }
     char* end = nullptr;
     const auto percent = std::strtod(options.jitter.c_str(), &end);
-    if (std::string_view{end} != "%" || !(percent >= 0.0 && percent <= 100.0)) {
+    if (end == options.jitter.c_str() || std::string_view{end} != "%" || !(percent >= 0.0 && percent <= 100.0)) {
         return fail(ErrorCode::kInvalidInput,
                     "jitter",
                     "'" + options.jitter + "' is no percentage from 0% to 100%, for example 5%",
