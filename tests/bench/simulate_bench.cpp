@@ -13,21 +13,13 @@
 #include "refit/io/library.hpp"
 #include "refit/methods.hpp"
 #include "refit/simulate.hpp"
+#include "value_of.hpp"
 
 namespace refit::bench {
 namespace {
 
 constexpr int kRepetitions = 5;
 constexpr double kMinSeconds = 0.02;
-
-template <class T>
-T value_of(Result<T> result) {
-    if (!result) {
-        std::cerr << result.error().front().message << "\n";
-        std::exit(1);
-    }
-    return std::move(*result);
-}
 
 /// A refit, and what all its methods together may take.
 struct SimulateCase {

@@ -18,22 +18,13 @@
 #include "refit/methods.hpp"
 #include "refit/workload.hpp"
 #include "scenarios.hpp"
+#include "value_of.hpp"
 
 namespace refit::bench {
 namespace {
 
 constexpr int kRepetitions = 5;
 constexpr double kMinSeconds = 0.02;
-
-/// The value, or the end of the program with the first fault.
-template <class T>
-T value_of(Result<T> result) {
-    if (!result) {
-        std::cerr << result.error().front().message << "\n";
-        std::exit(1);
-    }
-    return std::move(*result);
-}
 
 Scenario scenario_of(const Case& entry, const io::Library& library) {
     auto draft = value_of(library.scenario(entry.scenario));

@@ -6,17 +6,13 @@
 #include <tuple>
 #include <utility>
 
+#include "../colour.hpp"
+
 namespace refit::flow {
 namespace {
 
-using Colour = std::uint64_t;
-
-/// Source: the finaliser of splitmix64, which maps 64 bits one to one.
-constexpr Colour mix(Colour value) noexcept {
-    value += 0x9e3779b97f4a7c15ULL;
-    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
-    return value ^ (value >> 31U);
+Colour mix(Colour value) noexcept {
+    return mixed(value);
 }
 Colour mix(Colour colour, Colour with) noexcept {
     return mix(colour ^ (mix(with) + (colour << 6U)));

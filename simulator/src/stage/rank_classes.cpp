@@ -7,6 +7,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "../colour.hpp"
 #include "refit/nic_routes.hpp"
 #include "refit/ring.hpp"
 #include "refit/traffic.hpp"
@@ -14,15 +15,6 @@
 namespace refit {
 namespace {
 
-using Colour = std::uint64_t;
-
-/// One step of splitmix64, so that sums of colours tell multisets apart.
-constexpr Colour mixed(Colour value) noexcept {
-    value += 0x9e3779b97f4a7c15U;
-    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-    return value ^ (value >> 31U);
-}
 template <class... Values>
 constexpr Colour mixed_all(Colour first, Values... rest) noexcept {
     auto colour = mixed(first);
