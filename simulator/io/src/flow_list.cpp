@@ -14,9 +14,8 @@ namespace refit::io {
 namespace {
 
 constexpr std::size_t kMaxFaults = 100;
-constexpr std::uint64_t kMaxGpus = 1U << 22U;
+constexpr std::uint64_t kMaxGpus = 1U << 20U;
 constexpr std::uint64_t kMaxReserved = 1U << 22U;
-constexpr std::uint32_t kNoLink = 0xffffffff;
 
 /// The words of a line; one more than `kCount` where there are more.
 template <std::size_t kCount>
@@ -70,7 +69,12 @@ public:
         if (!read_header()) {
             return end();
         }
-        link_of_port_.assign(4 * header_.gpus, kNoLink);
+        // GPU by GPU: flows of neighbours then meet links that lie side by side.
+        for (const auto rate : {header_.nic, header_.nvlink}) {
+            for (std::uint64_t port = 0; port < 2 * header_.gpus; ++port) {
+                network_.add_link(rate);
+            }
+        }
         const auto likely = static_cast<std::size_t>(std::min(header_.flows, kMaxReserved));
         network_.reserve(likely, 2 * likely, 0);
         std::uint64_t flows = 0;
@@ -184,12 +188,8 @@ private:
         }
     }
 
-    std::uint32_t port(std::uint64_t gpu, bool is_nvlink, bool is_in) {
-        auto& link = link_of_port_[4 * gpu + (is_nvlink ? 2 : 0) + (is_in ? 1 : 0)];
-        if (link == kNoLink) {
-            link = network_.add_link(is_nvlink ? header_.nvlink : header_.nic);
-        }
-        return link;
+    [[nodiscard]] std::uint32_t port(std::uint64_t gpu, bool is_nvlink, bool is_in) const {
+        return static_cast<std::uint32_t>(2 * (gpu + (is_nvlink ? header_.gpus : 0)) + (is_in ? 1 : 0));
     }
 
     Result<FlowNetwork> end() {
@@ -211,7 +211,6 @@ private:
     std::string line_;
     std::uint64_t number_ = 0;
     Header header_;
-    std::vector<std::uint32_t> link_of_port_;
     FlowNetwork network_;
     Faults faults_;
     std::size_t untold_ = 0;
