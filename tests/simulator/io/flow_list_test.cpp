@@ -63,7 +63,7 @@ TEST(FlowList, RefusesAFirstLineWithEachWrongNumber) {
         (Lines{
             "f.txt:1 the first line takes 5 numbers: GPUs, GPUs in a node, NVLink rate, NIC rate, flows"}));
     EXPECT_EQ(told("0 0 0 nan -1\n"),
-              (Lines{"f.txt:1 number of GPUs '0' is not from 1 to 4194304",
+              (Lines{"f.txt:1 number of GPUs '0' is not from 1 to 1048576",
                      "f.txt:1 GPUs in a node '0' is not a whole number above 0",
                      "f.txt:1 NVLink rate '0' is not above 0 and finite",
                      "f.txt:1 NIC rate 'nan' is not above 0 and finite",
