@@ -2,8 +2,10 @@
 #include "refit/io/library.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "figures.hpp"
 #include "refit/io/hugging_face.hpp"
 #include "refit/io/json_file.hpp"
+#include "refit/io/published_reader.hpp"
 #include "refit/io/recipe.hpp"
 #include "refit/io/rules_json.hpp"
 #include "refit/io/safetensors.hpp"
@@ -112,22 +115,24 @@ EngineConstants constants_from(const Json& json, const std::string& origin, Faul
     return constants;
 }
 
-std::string text_of(const Json& record, const char* key) {
-    const auto found = record.find(key);
-    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string{};
+bool is_same_name(std::string_view a, std::string_view b) {
+    return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-std::vector<std::string> texts_of(const Json& record, const char* key) {
-    std::vector<std::string> texts;
-    for (const auto& text : record.value(key, Json::array())) {
-        texts.push_back(text.is_string() ? text.get<std::string>() : text.dump());
+/// Whether a model's file lists the name: as its title, a hub name or the part behind the owner, or another name.
+bool is_called(const Json& json, const std::string& name) {
+    if (!json.is_object()) {
+        return false;
     }
-    return texts;
-}
-
-std::optional<Seconds> seconds_of(const Json& record, const char* key) {
-    const auto found = record.find(key);
-    return found != record.end() && found->is_number() ? std::optional{Seconds{found->get<double>()}} : std::nullopt;
+    std::vector<Json> names{json.value("_title", Json{})};
+    for (const auto* key : {"_huggingface", "_also_called"}) {
+        const auto list = json.value(key, Json::array());
+        names.insert(names.end(), list.begin(), list.end());
+    }
+    return std::ranges::any_of(names, [&](const Json& known) {
+        const auto text = known.is_string() ? known.get<std::string>() : std::string{};
+        return !text.empty() && (is_same_name(text, name) || is_same_name(text.substr(text.find('/') + 1), name));
+    });
 }
 
 }  // namespace
@@ -290,27 +295,7 @@ Result<ScenarioDraft> Library::scenario(const std::string& name) const {
 }
 
 Result<std::vector<PublishedRecord>> Library::published() const {
-    const auto file = folder_ / "published" / "timings.json";
-    const auto json = read_json(file);
-    if (!json) {
-        return Failure{json.error()};
-    }
-    const auto list = json->is_object() ? json->value("records", Json{}) : Json{};
-    if (!list.is_array() || !std::ranges::all_of(list, [](const Json& record) { return record.is_object(); })) {
-        return fail(ErrorCode::kInvalidInput, "schema", "\"records\" must be a list of objects", file.string());
-    }
-    std::vector<PublishedRecord> records;
-    for (const auto& record : list) {
-        records.push_back({text_of(record, "id"),
-                           text_of(record, "source_title"),
-                           text_of(record, "engine"),
-                           seconds_of(record, "seconds"),
-                           seconds_of(record, "seconds_min"),
-                           seconds_of(record, "seconds_max"),
-                           texts_of(record, "inferred"),
-                           texts_of(record, "same_configuration_as")});
-    }
-    return records;
+    return read_published_records(folder_ / "published" / "timings.json");
 }
 
 Result<std::string> Library::model_of_hub_name(const std::string& name) const {
@@ -341,6 +326,19 @@ Result<std::string> Library::model_of_hub_name(const std::string& name) const {
         faults.front().nearest = Suggestion{"model", ids[at], ""};
     }
     return fail(std::move(faults));
+}
+
+Result<std::string> Library::model_of_published_name(const std::string& name) const {
+    for (const auto& id : models()) {
+        const auto json = read_json(folder_ / "models" / (id + ".json"));
+        if (!json) {
+            return Failure{json.error()};
+        }
+        if (!name.empty() && (is_same_name(id, name) || is_called(*json, name))) {
+            return id;
+        }
+    }
+    return fail(ErrorCode::kInvalidInput, "unknown-model", "no model of data/models is called '" + name + "'", "model");
 }
 
 }  // namespace refit::io

@@ -224,6 +224,20 @@ TEST(Library, HasRecordsWithIdsSourcesAndTimes) {
     }
 }
 
+TEST(Library, KnowsModelsByTheNamesOfPublicReports) {
+    for (const auto& [name, id] : {std::pair{"DeepSeek-V3", "deepseek-v3"},
+                                   std::pair{"deepseek-ai/DeepSeek-V3-Base", "deepseek-v3"},
+                                   std::pair{"DeepSeek-R1", "deepseek-v3"},
+                                   std::pair{"qwen3-30b-a3b", "qwen3-30b-a3b"},
+                                   std::pair{"NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "nemotron-3-ultra-550b-a55b"},
+                                   std::pair{"Nemotron-3-Super-120B", "nemotron-3-super-120b-a12b"}}) {
+        EXPECT_EQ(library().model_of_published_name(name).value_or("none"), id) << name;
+    }
+    for (const auto* name : {"", "27B dense (bf16)", "Qwen3-30B", "GLM-5 (4 layers)"}) {
+        EXPECT_FALSE(library().model_of_published_name(name).has_value()) << name;
+    }
+}
+
 TEST(Library, RefusesUnknownNamesWithTheNearest) {
     const auto system = library().system("gb200-nvl27", "system.train");
     ASSERT_FALSE(system.has_value());
@@ -405,8 +419,7 @@ TEST_F(LibraryFiles, OfTimesMustBeAListOfObjects) {
         static_cast<void>(write("published/timings.json", text));
         EXPECT_EQ(mine.published().error()[0].code, ErrorCode::kInvalidInput) << text;
     }
-    static_cast<void>(
-        write("published/timings.json", R"({"records": [{"id": 5, "seconds": "x", "inferred": null}]})"));
+    static_cast<void>(write("published/timings.json", R"({"records": [{"id": "a", "seconds": 1, "inferred": null}]})"));
     EXPECT_EQ(mine.published().value().size(), 1U);
     EXPECT_TRUE(mine.engines().empty());
     EXPECT_EQ(mine.engine("nemo-rl").error()[0].rule, "no-data");

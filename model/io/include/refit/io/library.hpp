@@ -40,6 +40,9 @@ public:
     [[nodiscard]] Result<std::vector<PublishedRecord>> published() const;
     /// Id of the model that a Hugging Face hub name such as "deepseek-ai/DeepSeek-V3" means.
     [[nodiscard]] Result<std::string> model_of_hub_name(const std::string& name) const;
+    /// Id of the model that a public report calls so: its id, title, hub name with or without the owner, or another name
+    /// that its file lists; letter case does not count. Errors: kInvalidInput.
+    [[nodiscard]] Result<std::string> model_of_published_name(const std::string& name) const;
 
 private:
     explicit Library(std::filesystem::path folder) : folder_{std::move(folder)} {}

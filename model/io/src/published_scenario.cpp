@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/io/published_scenario.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace refit::io {
+namespace {
+
+/// How far a model may be from the size that a record gives it: sizes are rounded, and MTP layers counted or
+/// not.
+constexpr double kSizeTolerance = 0.03;
+
+/// The file of data/engines that holds the costs of an engine of the records, or why there is none.
+struct TimedEngine {
+    std::string_view name;
+    std::string_view file;  ///< Empty: none.
+    std::string_view why;
+};
+constexpr std::array kTimedEngines{
+    TimedEngine{"nemo-rl-broadcast", "nemo-rl", ""},
+    TimedEngine{"nemo-rl-reshard", "nemo-rl", ""},
+    TimedEngine{"nemo-rl-reshard-all",
+                "",
+                "an earlier code path that sends every parameter by transfers, timed without loading"},
+    TimedEngine{"nemo-rl-nixl", "", "NeMo RL's NIXL transport has no costs in data/engines yet"},
+    TimedEngine{
+        "nemo-rl-nixl-full-experts", "", "NeMo RL's NIXL transport has no costs in data/engines yet"}};
+
+const TimedEngine* timed_engine(const std::string& name) {
+    const auto* const found = std::ranges::find(kTimedEngines, name, &TimedEngine::name);
+    return found == kTimedEngines.end() ? nullptr : found;
+}
+
+std::string lower(std::string text) {
+    std::ranges::transform(
+        text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+/// "H100" of "NVIDIA H100-80GB".
+std::string gpu_name(std::string text) {
+    if (text.starts_with("NVIDIA ")) {
+        text.erase(0, 7);
+    }
+    return text.substr(0, text.find_first_of(" -/_("));
+}
+
+/// "400Gbit/s".
+std::string gigabits(Bandwidth rate) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.6gGbit/s", rate.bytes_per_second() * 8.0 / 1e9);
+    return text.data();
+}
+
+/// "30.5 B".
+std::string billions(double count) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.3g B", count / 1e9);
+    return text.data();
+}
+
+/// "tp4.pp8.ep16": axes of size one are left out, and dp, which follows from the GPUs.
+std::string layout_text(const LayoutText& layout) {
+    std::string text;
+    const auto add = [&](const char* name, const std::optional<std::uint32_t>& size) {
+        if (size.value_or(1) > 1) {
+            text += (text.empty() ? "" : ".") + std::string{name} + std::to_string(*size);
+        }
+    };
+    add("tp", layout.tp);
+    add("cp", layout.cp);
+    add("pp", layout.pp);
+    add("ep", layout.ep);
+    add("etp", layout.etp);
+    return text.empty() ? "tp1" : text;
+}
+
+class RecordReader {
+public:
+    RecordReader(const PublishedRecord& record,
+                 std::span<const PublishedRecord> known,
+                 const Library& library)
+        : record_{record}, known_{known}, library_{library} {}
+
+    Result<PublishedScenario> run() {
+        const auto* engine = timed_engine(record_.engine);
+        if (engine == nullptr || engine->file.empty()) {
+            return fail(ErrorCode::kUnsupported, "engine", why_not(engine), record_.id);
+        }
+        set("engine.name", std::string{engine->file});
+        set("name", record_.id);
+        if (record_.streams) {
+            set("engine.options.NRL_REFIT_NUM_STREAMS", std::to_string(*record_.streams));
+        }
+        read_weights();
+        read_model();
+        read_dtypes();
+        read_side("train", record_.train, &PublishedRecord::train);
+        read_side("generate", record_.generate, &PublishedRecord::generate);
+        read_pipeline();
+        read_system();
+        if (!faults_.empty()) {
+            return fail(std::move(faults_));
+        }
+        auto scenario = resolve(draft_, library_);
+        if (!scenario) {
+            return Failure{std::move(scenario.error())};
+        }
+        tell_split(*scenario);
+        return PublishedScenario{std::move(*scenario), std::move(assumed_)};
+    }
+
+private:
+    [[nodiscard]] std::string why_not(const TimedEngine* engine) const {
+        if (record_.engine.empty()) {
+            return "the source does not say which engine was timed";
+        }
+        return record_.engine + ": " +
+               (engine == nullptr ? "no file of data/engines holds the costs of this engine"
+                                  : std::string{engine->why});
+    }
+
+    void set(const std::string& field, const std::string& value) {
+        draft_.set(field, {value, DraftField::Kind::kText, Precedence::kFile, record_.id});
+    }
+    void refuse(const char* rule, std::string message) {
+        faults_.push_back({ErrorCode::kUnsupported, rule, std::move(message), record_.id});
+    }
+
+    void read_weights() {
+        if (record_.weights != "full") {
+            refuse("partial-weights", "moves only part of the weights (" + record_.weights + ")");
+        }
+    }
+
+    void read_model() {
+        const auto id = library_.model_of_published_name(record_.model);
+        if (!id) {
+            refuse("unknown-model",
+                   record_.model.empty() ? "the source names no model"
+                                         : "no model of data/models is called '" + record_.model + "'");
+            return;
+        }
+        const auto model = library_.model(*id);
+        if (!model) {
+            faults_.insert(faults_.end(), model.error().begin(), model.error().end());
+            return;
+        }
+        set("model", *id);
+        const auto parameters = static_cast<double>(model->payload_totals().parameters);
+        if (record_.parameters && std::abs(*record_.parameters / parameters - 1.0) > kSizeTolerance) {
+            refuse("model-size",
+                   "has " + billions(*record_.parameters) + " parameters, but " + *id + " has " +
+                       billions(parameters) + ": another model");
+        }
+    }
+
+    void read_dtypes() {
+        const auto read = [&](const std::string& text, const char* side) {
+            auto dtype = parse_dtype(text.empty() ? "bf16" : text);
+            if (text.empty()) {
+                assumed_.push_back("bf16 " + std::string{side});
+            }
+            return dtype ? std::optional{*dtype} : std::nullopt;
+        };
+        const auto train = read(record_.train_dtype, "trainers");
+        const auto generate = read(record_.generate_dtype, "generators");
+        if (!train || !generate || *train != *generate || *train == Dtype::kFp8) {
+            refuse("dtype-path",
+                   "from " + record_.train_dtype + " to " + record_.generate_dtype +
+                       ": a change of dtype, or FP8 with its scales, has no plan yet");
+            return;
+        }
+        set("dtype", std::string{name_of(*train)});
+    }
+
+    /// The layout of a side: published, or assumed for this record or for another of its model and engine.
+    std::optional<LayoutText> layout_of(const PublishedSide& side, PublishedSide PublishedRecord::*member) {
+        if (side.layout || side.assumed_layout) {
+            source_ = side.layout ? "" : "not published";
+            return side.layout ? side.layout : side.assumed_layout;
+        }
+        const auto same = std::ranges::find_if(known_, [&](const PublishedRecord& other) {
+            return other.engine == record_.engine && lower(other.model) == lower(record_.model) &&
+                   (other.*member).assumed_layout.has_value();
+        });
+        if (same == known_.end()) {
+            return std::nullopt;
+        }
+        source_ = "not published; as for " + same->id;
+        return ((*same).*member).assumed_layout;
+    }
+
+    void read_side(const std::string& name,
+                   const PublishedSide& side,
+                   PublishedSide PublishedRecord::*member) {
+        const std::string who = name == "train" ? "trainers" : "generators";
+        if (!side.unplaced.empty()) {
+            std::string names;
+            for (const auto& axis : side.unplaced) {
+                names += (names.empty() ? "" : ", ") + axis;
+            }
+            refuse("layout-axes", "the layout of the " + who + " has no place for " + names);
+            return;
+        }
+        const auto layout = layout_of(side, member);
+        if (!layout) {
+            refuse("no-layout", "the layout of the " + who + " is not published");
+            return;
+        }
+        const bool is_train = name == "train";
+        const auto text = layout_text(*layout);
+        set(name + ".layout", text);
+        if (!source_.empty()) {
+            assumed_.push_back(who + " " + text + " (" + source_ + ")");
+        }
+        if (is_train) {
+            train_ = *layout;
+        }
+        read_gpus(name, who, side, *layout);
+    }
+
+    /// The count, or what a layout with its dp multiplies out to.
+    void read_gpus(const std::string& name,
+                   const std::string& who,
+                   const PublishedSide& side,
+                   const LayoutText& layout) {
+        auto gpus = side.gpus;
+        const auto product = std::uint64_t{layout.tp.value_or(1)} * layout.cp.value_or(1) *
+                             layout.pp.value_or(1) * layout.dp.value_or(1);
+        if (!gpus && layout.dp) {
+            gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(product, 1U << 20U));
+            assumed_.push_back(std::to_string(*gpus) + " " + who + " (from the layout)");
+        } else if (name == "generate" && gpus && layout.dp && product != *gpus) {
+            // Some sources count ep beside dp.
+            assumed_.push_back(who + " are " + std::to_string(*gpus) + ", so dp" +
+                               std::to_string(*layout.dp) + " is not taken at its word");
+        }
+        if (!gpus) {
+            refuse("no-gpus", "the number of " + who + " is not published");
+            return;
+        }
+        set(name + ".gpus", std::to_string(*gpus));
+    }
+
+    /// Layers of the first and last stage, where the record or one of the same model and pipeline gives them.
+    void read_pipeline() {
+        const auto stages = train_.pp.value_or(1);
+        if (stages == 1) {
+            return;
+        }
+        auto first = train_.first_stage_layers;
+        auto last = train_.last_stage_layers;
+        if (!first && !last) {
+            const auto like = std::ranges::find_if(known_, [&](const PublishedRecord& other) {
+                const auto& layout = other.train.layout;
+                return lower(other.model) == lower(record_.model) && layout && layout->pp == stages &&
+                       (layout->first_stage_layers || layout->last_stage_layers);
+            });
+            if (like != known_.end()) {
+                first = like->train.layout->first_stage_layers;
+                last = like->train.layout->last_stage_layers;
+                split_source_ = "as in " + like->id;
+            } else {
+                split_source_ = "not published";
+            }
+        }
+        if (first) {
+            set("train.pipeline.first", std::to_string(*first));
+        }
+        if (last) {
+            set("train.pipeline.last", std::to_string(*last));
+        }
+    }
+
+    /// A split that the record does not give is told, unless it is the only usual one.
+    void tell_split(const Scenario& scenario) {
+        const auto& layers = scenario.train.stage_layers;
+        if (!split_source_.empty() &&
+            std::ranges::adjacent_find(layers, std::not_equal_to{}) != layers.end()) {
+            assumed_.push_back(describe_split(layers) + " (" + split_source_ + ")");
+        }
+    }
+
+    void read_system() {
+        const bool is_named = !record_.gpu.empty();
+        if (!is_named && record_.domain != 8U) {
+            refuse("no-system", "the GPU is not published");
+            return;
+        }
+        const auto gpu = is_named ? gpu_name(record_.gpu) : "H100";
+        std::optional<System> best;
+        for (const auto& name : library_.systems()) {
+            auto system = take(library_.system(name, "system"), faults_);
+            if (system && system->gpu == gpu && record_.domain.value_or(1) <= system->gpus_per_domain &&
+                (!best || system->gpus_per_domain < best->gpus_per_domain)) {
+                best = std::move(system);
+            }
+        }
+        if (!best) {
+            refuse("no-system",
+                   "no system of data/systems has " + record_.gpu +
+                       (record_.domain ? " in NVLink domains of " + std::to_string(*record_.domain) : ""));
+            return;
+        }
+        if (!is_named) {
+            assumed_.push_back(best->title + " (GPU not published; 8 in an NVLink domain)");
+        }
+        use_system(*best);
+    }
+
+    void use_system(const System& system) {
+        set("system", system.name);
+        if (record_.domain && *record_.domain < system.gpus_per_domain) {
+            const auto used = *record_.domain < 16 ? *record_.domain : *record_.domain / 16 * 16;
+            set("placement.gpus_used_per_domain", std::to_string(used));
+        }
+        const auto usual = system.nic_per_gpu();
+        if (!record_.nic) {
+            assumed_.push_back("NIC " + gigabits(usual) + " a GPU (as " + system.name + ")");
+        } else if (*record_.nic != usual) {
+            set("system.nic",
+                gigabits(Bandwidth::bytes_per_second(record_.nic->bytes_per_second() / system.nics_per_gpu)));
+        }
+    }
+
+    const PublishedRecord& record_;
+    std::span<const PublishedRecord> known_;
+    const Library& library_;
+    ScenarioDraft draft_;
+    Faults faults_;
+    std::vector<std::string> assumed_;
+    std::string source_;        ///< Of the layout that was read last; empty: the record.
+    std::string split_source_;  ///< Of the layers of the stages; empty: the record.
+    LayoutText train_;
+};
+
+}  // namespace
+
+Result<PublishedScenario> scenario_of(const PublishedRecord& record,
+                                      std::span<const PublishedRecord> known,
+                                      const Library& library) {
+    return RecordReader{record, known, library}.run();
+}
+
+}  // namespace refit::io

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/io/published_reader.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "drafts.hpp"
+#include "scratch.hpp"
+
+namespace refit::io {
+namespace {
+
+using Json = nlohmann::json;
+using testing_io::described;
+using testing_io::library;
+using testing_io::mentions;
+
+Result<std::vector<PublishedRecord>> read(const std::string& records) {
+    return published_from_json(Json::parse(R"({"records": [)" + records + "]}"), "times.json");
+}
+
+TEST(PublishedReader, TakesEveryFactOfARecord) {
+    const auto records = read(R"({
+        "id": "a", "source_title": "title", "engine": "nemo-rl-reshard", "seconds": 2, "seconds_min": 1.5,
+        "seconds_max": 2.5, "tier": "A", "model": "DeepSeek-V3", "total_params_B": 671.0, "dtype_src": "bf16",
+        "dtype_dst": "fp8", "train_gpus": 256, "train_layout": {"tp": 1, "cp": 2, "pp": 16, "ep": 8, "etp": 4,
+        "dp": 3, "first_stage_layers": 5, "last_stage_layers": 6}, "gen_gpus": 32,
+        "gen_layout": {"tp": 32, "engines": 1}, "hardware": {"gpu": "H100-80GB", "nvlink_domain": 8,
+        "nic_gbps_per_gpu": 200}, "class": "delta", "bytes_GB": 1.5, "confidence": "headline figure",
+        "stat": "envelope low/high", "extra": {"streams": 4}, "inferred": ["train_gpus"], "fitted": true,
+        "same_configuration_as": ["b"], "assumed": {"gen_layout": {"tp": 2}}, "unheard_of": [1]})")
+                             .value();
+    ASSERT_EQ(records.size(), 1U);
+    const auto& record = records[0];
+    EXPECT_EQ(record.source, "title");
+    EXPECT_EQ(record.seconds, Seconds{2.0});
+    EXPECT_EQ(record.low, Seconds{1.5});
+    EXPECT_EQ(record.high, Seconds{2.5});
+    EXPECT_EQ(record.parameters, 671e9);
+    EXPECT_EQ(record.weights, "delta");
+    EXPECT_EQ(record.generate_dtype, "fp8");
+    EXPECT_EQ(record.train.gpus, 256U);
+    LayoutText layout;
+    layout.tp = 1;
+    layout.cp = 2;
+    layout.pp = 16;
+    layout.ep = 8;
+    layout.etp = 4;
+    layout.dp = 3;
+    layout.first_stage_layers = 5;
+    layout.last_stage_layers = 6;
+    EXPECT_EQ(record.train.layout, layout);
+    EXPECT_EQ(record.generate.unplaced, std::vector<std::string>{"engines"});
+    EXPECT_EQ(record.generate.assumed_layout->tp, 2U);
+    EXPECT_EQ(record.gpu, "H100-80GB");
+    EXPECT_EQ(record.nic, Bandwidth::gigabytes_per_second(25.0));  // 200 Gbit/s / 8.
+    EXPECT_EQ(record.bytes, Bytes{1'500'000'000U});
+    EXPECT_EQ(record.streams, 4U);
+    EXPECT_TRUE(record.is_headline && record.is_size_anchor && record.served_to_fit);
+    EXPECT_EQ(record.same_configuration_as, std::vector<std::string>{"b"});
+}
+
+TEST(PublishedReader, TakesRecordsThatSayLittle) {
+    const auto records = read(R"({"id": "a", "seconds": null, "engine": null, "train_layout": null,
+                                  "hardware": {"gpu": null}, "extra": null, "inferred": null}, {"id": "b"})")
+                             .value();
+    ASSERT_EQ(records.size(), 2U);
+    EXPECT_EQ(records[0].engine, "");
+    EXPECT_EQ(records[0].weights, "full");
+    EXPECT_FALSE(records[0].train.layout || records[0].seconds || records[0].domain);
+    EXPECT_FALSE(records[1].is_headline || records[1].served_to_fit);
+}
+
+TEST(PublishedReader, RefusesAllFaultsAtOnceEachWithItsPlace) {
+    const auto records = read(R"({"id": "a", "seconds": "fast", "train_gpus": 2.5, "train_layout": [4]},
+        {"id": "a", "seconds": -1, "gen_layout": {"tp": 0}, "hardware": {"nvlink_domain": "8"}},
+        {"seconds_min": 3, "seconds_max": 2, "inferred": [1], "engine": 7}, 5)");
+    ASSERT_FALSE(records.has_value());
+    for (const auto* place : {"/records/0/seconds",
+                              "/records/0/train_gpus",
+                              "/records/0/train_layout",
+                              "/records/1/id",
+                              "/records/1/seconds",
+                              "/records/1/gen_layout/tp",
+                              "/records/1/hardware/nvlink_domain",
+                              "/records/2/id",
+                              "/records/2/seconds_min",
+                              "/records/2/inferred",
+                              "/records/2/engine",
+                              "/records/3"}) {
+        EXPECT_TRUE(std::ranges::any_of(
+            records.error(),
+            [&](const Fault& fault) { return fault.where == std::string{"times.json: "} + place; }))
+            << place << "\n"
+            << described(records.error());
+    }
+    EXPECT_EQ(records.error().size(), 12U) << described(records.error());
+    EXPECT_TRUE(mentions(records.error(), "'seconds' must be a number above 0, and is \"fast\""));
+    EXPECT_TRUE(mentions(records.error(), "the id 'a' is there twice; first at times.json: /records/0"));
+    EXPECT_EQ(records.error()[0].code, ErrorCode::kInvalidInput);
+}
+
+TEST(PublishedReader, RefusesOtherFiles) {
+    const auto faults_of = [](const char* text) {
+        return published_from_json(Json::parse(text), "times.json").error();
+    };
+    for (const auto* text : {"5", "[]", "{}", R"({"records": {}})"}) {
+        EXPECT_TRUE(mentions(faults_of(text), "\"records\" must be a list")) << text;
+    }
+    const auto faults = faults_of(R"({"schema": "refit.scenario", "schema_version": "2.0", "records": []})");
+    EXPECT_EQ(faults.size(), 2U);
+    EXPECT_TRUE(mentions(faults, "refit.published-timings"));
+    EXPECT_TRUE(mentions(faults, "\"schema_version\" is \"2.0\""));
+}
+
+class PublishedFiles : public testing_io::Scratch {};
+
+TEST_F(PublishedFiles, AreReadWholeOrNotAtAll) {
+    EXPECT_EQ(read_published_records(write("a.json", R"({"records": [{"id": "a"}]})")).value().size(), 1U);
+    EXPECT_EQ(read_published_records(path("none.json")).error()[0].code, ErrorCode::kIo);
+    EXPECT_EQ(read_published_records(write("b.json", R"({"records": [{"id": "a"})")).error()[0].rule,
+              "json-syntax");
+}
+
+TEST(PublishedReader, ReadsTheShippedRecords) {
+    const auto records = library().published().value();
+    EXPECT_EQ(records.size(), 102U);
+    const auto count = [&](auto wanted) { return std::ranges::count_if(records, wanted); };
+    EXPECT_EQ(count([](const PublishedRecord& record) { return record.tier == "A"; }), 62);
+    EXPECT_EQ(count([](const PublishedRecord& record) { return record.engine.empty(); }), 5);
+    EXPECT_EQ(count([](const PublishedRecord& record) { return record.is_size_anchor; }), 4);
+    // Eight times of NeMo RL and a microbenchmark of which neither engine nor layout is known.
+    EXPECT_EQ(count([](const PublishedRecord& record) { return record.is_headline; }), 9);
+    // The study fitted 6 + 6 times of the broadcast and 15 of reshard.
+    EXPECT_EQ(count([](const PublishedRecord& record) { return record.served_to_fit; }), 27);
+}
+
+}  // namespace
+}  // namespace refit::io

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/io/published_scenario.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "drafts.hpp"
+
+namespace refit::io {
+namespace {
+
+using testing_io::described;
+using testing_io::library;
+using testing_io::mentions;
+
+const std::vector<PublishedRecord>& shipped() {
+    static const auto records = library().published().value();
+    return records;
+}
+
+PublishedRecord record_of(const std::string& id) {
+    return *std::ranges::find(shipped(), id, &PublishedRecord::id);
+}
+
+Result<PublishedScenario> made(const PublishedRecord& record) {
+    return scenario_of(record, shipped(), library());
+}
+
+/// A headline record with a change that makes it impossible.
+template <class Change>
+Faults refused(Change change) {
+    auto record = record_of("post-dsv3-h100-reshard");
+    change(record);
+    const auto scenario = made(record);
+    return scenario ? Faults{} : scenario.error();
+}
+
+bool assumes(const PublishedScenario& scenario, const std::string& text) {
+    return std::ranges::find(scenario.assumed, text) != scenario.assumed.end();
+}
+
+TEST(PublishedScenario, IsTheShippedScenarioOfTheSameRefit) {
+    for (const auto& [id, name] : {std::pair{"post-dsv3-h100-broadcast", "deepseek-v3-h100"},
+                                   std::pair{"post-dsv3-gb200-reshard", "deepseek-v3-gb200"},
+                                   std::pair{"post-235b-h100-reshard", "qwen3-235b-h100"},
+                                   std::pair{"post-ultra-gb200-broadcast", "nemotron-ultra-gb200"}}) {
+        const auto scenario = made(record_of(id)).value();
+        const auto expected = resolve(library().scenario(name).value(), library()).value();
+        EXPECT_EQ(scenario.scenario.train, expected.train) << id;
+        EXPECT_EQ(scenario.scenario.generate, expected.generate) << id;
+        EXPECT_EQ(scenario.scenario.cluster.train_system(), expected.cluster.train_system()) << id;
+        EXPECT_EQ(scenario.scenario.cluster.placement(), expected.cluster.placement()) << id;
+        EXPECT_EQ(scenario.scenario.engine, expected.engine) << id;
+        EXPECT_TRUE(scenario.assumed.empty()) << id << ": " << scenario.assumed.front();
+    }
+}
+
+TEST(PublishedScenario, TellsWhatItAssumes) {
+    // Neither the GPU nor its NIC nor the split of 61 layers over 16 stages is published there.
+    const auto guide = made(record_of("nemo-ckpteng-dsv3-nccl-async")).value();
+    EXPECT_TRUE(assumes(guide, "H100 NVL8 (GPU not published; 8 in an NVLink domain)"));
+    EXPECT_TRUE(assumes(guide, "NIC 400Gbit/s a GPU (as h100-nvl8)"));
+    EXPECT_TRUE(assumes(guide, "61 layers as 3 + 14x4 + 2 (as in post-dsv3-h100-broadcast)"));
+    EXPECT_EQ(guide.scenario.generate.gpus, 32U);
+    const auto shrink = made(record_of("nemo-shrink-1024")).value();
+    EXPECT_TRUE(assumes(shrink, "trainers pp2.ep8 (not published)"));
+    EXPECT_TRUE(assumes(shrink, "generators tp2 (not published)"));
+    EXPECT_EQ(describe(shrink.scenario.generate), "TP2 x DP256");
+}
+
+TEST(PublishedScenario, TakesAnAssumedLayoutFromARecordOfTheSameModelAndEngine) {
+    auto record = record_of("nemo-shrink-32");
+    record.id = "unseen";
+    record.train.assumed_layout.reset();
+    record.generate.assumed_layout.reset();
+    EXPECT_TRUE(assumes(made(record).value(), "trainers pp2.ep8 (not published; as for nemo-shrink-32)"));
+    record.engine = "nemo-rl-reshard";
+    EXPECT_TRUE(mentions(made(record).error(), "the layout of the trainers is not published"));
+}
+
+TEST(PublishedScenario, TakesCountsFromALayoutWithItsDp) {
+    auto record = record_of("nemo-reshard-doc-4b");
+    record.train.gpus.reset();  // {"dp": 8}
+    const auto scenario = made(record).value();
+    EXPECT_EQ(scenario.scenario.train.gpus, 8U);
+    EXPECT_TRUE(assumes(scenario, "8 trainers (from the layout)"));
+}
+
+TEST(PublishedScenario, LetsTheDpOfGeneratorsFollowFromTheirNumber) {
+    // Some sources write EP8 DP2 for 16 GPUs, where each engine is one GPU and dp is 16.
+    auto record = record_of("nemo-reshard-doc-30b-bf16");
+    record.generate.layout = LayoutText{};
+    record.generate.layout->ep = 8;
+    record.generate.layout->dp = 2;
+    const auto scenario = made(record).value();
+    EXPECT_EQ(scenario.scenario.generate.dp, 16U);
+    EXPECT_TRUE(assumes(scenario, "generators are 16, so dp2 is not taken at its word"));
+}
+
+TEST(PublishedScenario, UsesTheRecordsOwnNicDomainAndStreams) {
+    auto record = record_of("post-dsv3-gb200-reshard");
+    record.nic = Bandwidth::gigabits_per_second(200.0);
+    record.domain = 36;
+    record.streams = 4;
+    const auto scenario = made(record).value().scenario;
+    EXPECT_DOUBLE_EQ(scenario.cluster.train_system().nic_per_gpu().bytes_per_second(), 25e9);
+    // Of 36 GPUs a job uses the largest multiple of 16.
+    EXPECT_EQ(scenario.cluster.placement().train_gpus_per_domain, 32U);
+    EXPECT_EQ(scenario.engine.options.streams, 4U);
+}
+
+TEST(PublishedScenario, KnowsAGpuByItsShortName) {
+    auto record = record_of("post-dsv3-h100-reshard");
+    for (const auto* name : {"H100-80GB", "NVIDIA H100 SXM"}) {
+        record.gpu = name;
+        EXPECT_EQ(made(record).value().scenario.cluster.train_system().name, "h100-nvl8") << name;
+    }
+}
+
+TEST(PublishedScenario, SaysThatAnEngineIsUnknownOrNotModelledAndNoMore) {
+    const auto of = [](const char* engine) {
+        return refused([&](PublishedRecord& record) {
+            record.engine = engine;
+            record.model = "unheard of";
+        });
+    };
+    for (const auto& [engine, why] :
+         {std::pair{"", "the source does not say which engine was timed"},
+          std::pair{"verl-single-sender",
+                    "verl-single-sender: no file of data/engines holds the costs of this engine"},
+          std::pair{"nemo-rl-nixl",
+                    "nemo-rl-nixl: NeMo RL's NIXL transport has no costs in data/engines yet"},
+          std::pair{"nemo-rl-reshard-all",
+                    "nemo-rl-reshard-all: an earlier code path that sends every parameter by transfers, "
+                    "timed without loading"}}) {
+        const auto faults = of(engine);
+        ASSERT_EQ(faults.size(), 1U) << described(faults);
+        EXPECT_EQ(faults[0].message, why);
+        EXPECT_EQ(faults[0].code, ErrorCode::kUnsupported);
+    }
+}
+
+TEST(PublishedScenario, GivesEveryReasonAtOnce) {
+    const auto faults = refused([](PublishedRecord& record) {
+        record.weights = "delta";
+        record.model = "GLM-5.2";
+        record.generate_dtype = "fp8";
+        record.train.layout.reset();
+        record.generate.gpus.reset();
+        record.generate.layout->dp.reset();
+        record.gpu = "B300";
+    });
+    EXPECT_EQ(faults.size(), 6U) << described(faults);
+    for (const auto* why : {"moves only part of the weights (delta)",
+                            "no model of data/models is called 'GLM-5.2'",
+                            "from bf16 to fp8: a change of dtype, or FP8 with its scales, has no plan yet",
+                            "the layout of the trainers is not published",
+                            "the number of generators is not published",
+                            "no system of data/systems has B300 in NVLink domains of 8"}) {
+        EXPECT_TRUE(mentions(faults, why)) << why << "\n" << described(faults);
+    }
+}
+
+TEST(PublishedScenario, RefusesWhatItCannotPlace) {
+    EXPECT_TRUE(mentions(refused([](PublishedRecord& record) {
+                             record.train.unplaced = {"fsdp", "hsdp"};
+                         }),
+                         "the layout of the trainers has no place for fsdp, hsdp"));
+    // 671 B published, 500 said: another model of the same name.
+    EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.parameters = 500e9; }),
+                         "has 500 B parameters, but deepseek-v3 has 671 B: another model"));
+    EXPECT_TRUE(mentions(refused([](PublishedRecord& record) {
+                             record.gpu.clear();
+                             record.domain.reset();
+                         }),
+                         "the GPU is not published"));
+    EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.domain = 72; }),
+                         "no system of data/systems has H100 in NVLink domains of 72"));
+    EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.model.clear(); }),
+                         "the source names no model"));
+    // What a scenario of these fields would be refused for: 256 trainers are no multiple of 3 x 16.
+    EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.train.layout->tp = 3; }), "not whole"));
+}
+
+TEST(PublishedScenario, IsMadeOfEachShippedTimeOfNemoRlButThoseInFp8) {
+    std::size_t count = 0;
+    for (const auto& record : shipped()) {
+        const auto scenario = made(record);
+        const bool is_modelled =
+            (record.engine == "nemo-rl-broadcast" || record.engine == "nemo-rl-reshard") &&
+            record.generate_dtype == "bf16";
+        EXPECT_EQ(scenario.has_value(), is_modelled)
+            << record.id << (scenario ? "" : described(scenario.error()));
+        count += scenario ? 1U : 0U;
+    }
+    EXPECT_EQ(count, 25U);
+}
+
+}  // namespace
+}  // namespace refit::io
