@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "bottleneck.hpp"
 #include "refit/estimate.hpp"
 #include "refit/memory.hpp"
 #include "refit/memory_advice.hpp"
@@ -39,7 +40,8 @@ void raise_by_uplinks(Bottleneck& busiest, const Traffic& traffic, const Fabric&
     }
 }
 
-/// The resource that is busy longest, over the whole refit.
+}  // namespace
+
 Bottleneck bottleneck_of(const PlanLoads& loads, const Setting& setting, const Estimate& estimate, const Cluster& cluster) {
     const auto& ports = loads.traffic.ports();
     const auto name_rank = [&](std::uint32_t rank) {
@@ -86,6 +88,8 @@ Bottleneck bottleneck_of(const PlanLoads& loads, const Setting& setting, const E
     }
     return busiest;
 }
+
+namespace {
 
 Bytes mean_trainer_nic_out(const Traffic& traffic, const Cluster& cluster) {
     std::uint64_t sum = 0;
