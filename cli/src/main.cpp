@@ -30,6 +30,8 @@ int run(const Options& options) {
             return run_simulate(options, *library);
         case Command::kShow:
             return run_show(options, *library);
+        case Command::kValidate:
+            return run_validate(options, *library);
         case Command::kCompare:
         case Command::kExplain:
             break;

@@ -31,7 +31,8 @@ const std::vector<std::string> kFormatNames{"table", "json", "csv", "md"};
 const std::map<std::string, Format> kFormats{
     {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"md", Format::kMarkdown}};
 
-constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kPlan, Command::kSimulate, Command::kShow};
+constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kPlan, Command::kSimulate, Command::kShow,
+                               Command::kValidate};
 constexpr const char* kOutputGroup = "What to show";
 
 /// What CLI11 fills; turned into Options afterwards.
@@ -166,6 +167,14 @@ void add_simulate(CLI::App& command, Options& options, Raw& raw) {
     add_output_options(command, options, raw);
 }
 
+void add_validate(CLI::App& command, Options& options, Raw& raw) {
+    command.add_option("--records", options.records, "a file of published times like data/published/timings.json (default: that)")
+        ->type_name("FILE")
+        ->group("What to validate");
+    command.add_flag("--simulate", options.simulates, "predict event by event, not by the closed form")->group("What to validate");
+    add_output_options(command, options, raw);
+}
+
 void add_commands(CLI::App& app, Options& options, Raw& raw) {
     auto& compare = *app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try");
     compare.add_flag("--simulate", options.simulates, "also run each method event by event")->group(kOutputGroup);
@@ -175,6 +184,7 @@ void add_commands(CLI::App& app, Options& options, Raw& raw) {
     add_plan(*app.add_subcommand("plan", "who sends which bytes to whom, hop by hop"), options, raw);
     add_simulate(*app.add_subcommand("simulate", "the course of one method in time: critical path, timeline, links, waits; or when a list of flows ends"), options, raw);
     add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
+    add_validate(*app.add_subcommand("validate", "every published time beside its prediction, and how far off they are"), options, raw);
 }
 
 bool wants_color(const Raw& raw) {
@@ -187,6 +197,9 @@ bool wants_color(const Raw& raw) {
 /// Moves the filled fields into the options. Returns a message where a flag has no value or a --set no "=".
 std::optional<std::string> collect_fields(const CLI::App& command, const Raw& raw, Options& options) {
     for (const auto& option : field_options()) {
+        if (command.get_option_no_throw(option.flag) == nullptr) {
+            continue;
+        }
         const auto& value = raw.fields.at(option.flag);
         if (command.count(option.flag) > 0 && value.empty()) {
             return std::string{option.flag} + " has an empty value";
@@ -259,6 +272,8 @@ const char* name_of(Command command) noexcept {
             return "simulate";
         case Command::kShow:
             return "show";
+        case Command::kValidate:
+            return "validate";
         case Command::kCompare:
             break;
     }

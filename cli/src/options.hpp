@@ -11,7 +11,7 @@
 
 namespace refit::cli {
 
-enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate, kShow };
+enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate, kShow, kValidate };
 [[nodiscard]] const char* name_of(Command command) noexcept;
 enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 
@@ -43,10 +43,11 @@ struct Options {
     std::uint64_t seed = 1;
     std::string trace;                                             ///< For kSimulate: the file of a trace.
     std::string plan_scenario;                                     ///< For kSimulate: the scenario of a plan file.
+    std::string records;                                           ///< For kValidate: a file of published times.
     std::vector<std::string> steps;
     Format format = Format::kTable;
     std::string output;
-    bool simulates = false;                                        ///< For kCompare: run each plan event by event too.
+    bool simulates = false;                                        ///< For kCompare and kValidate: run each plan event by event (too).
     bool prints_config = false;
     bool is_quiet = false;
     bool has_color = true;

@@ -189,21 +189,5 @@ TEST(Readme, ShowsWhatTheProgramPrints) {
     EXPECT_NE(text.find(refusal + "```"), std::string::npos) << "README.md does not show\n" << refusal;
 }
 
-TEST(Readme, GivesThePredictionsBesideThePublishedTimes) {
-    const auto text = readme();
-    for (const auto* name :
-         {"qwen3-235b-h100", "deepseek-v3-h100", "deepseek-v3-gb200", "nemotron-ultra-gb200"}) {
-        const auto report = compare_json({name});
-        for (const auto* method : {"gather-broadcast", "hybrid"}) {
-            char cell[64];
-            const auto entry = method_of(report, method);
-            const auto seconds = entry.at("seconds").get<double>();
-            std::snprintf(cell, sizeof cell, seconds >= 9.995 ? "| %.1f s |" : "| %.2f s |", seconds);
-            EXPECT_NE(text.find(std::string{"| "} + method + " |"), std::string::npos);
-            EXPECT_NE(text.find(cell), std::string::npos) << name << " " << method << cell;
-        }
-    }
-}
-
 }  // namespace
 }  // namespace refit::testing_cli

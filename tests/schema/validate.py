@@ -82,6 +82,10 @@ def documents(folder, program):
                  "--nic", "3=down", "--set", "fabric.rail_only=true"]
         yield " ".join(words), planned(program, folder, words)
         return
+    if folder == "validation":
+        for words in ([], ["--simulate"]):
+            yield " ".join(["validate", *words]), report(program, words, "validate")
+        return
     if folder == "simulation":
         for words in SIMULATIONS:
             document = report(program, words, "simulate")

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// refit validate, and what README.md and docs/fidelity.md say that it prints.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "program.hpp"
+
+namespace refit::testing_cli {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_of(const std::string& file) {
+    std::ifstream stream{std::string{REFIT_SOURCE_DIR} + "/" + file};
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+}
+
+/// A file of records that is removed again.
+class Records {
+public:
+    explicit Records(const std::string& text)
+        : file_{std::filesystem::path{testing::TempDir()} /
+                ("refit-records-" + std::to_string(::getpid()) + ".json")} {
+        std::ofstream{file_} << text;
+    }
+    ~Records() { std::filesystem::remove(file_); }
+    Records(const Records&) = delete;
+    Records& operator=(const Records&) = delete;
+    [[nodiscard]] std::string name() const { return file_.string(); }
+
+private:
+    std::filesystem::path file_;
+};
+
+Outcome validated(const std::string& records, std::vector<std::string> more = {"-o", "json"}) {
+    const Records file{records};
+    std::vector<std::string> words{"validate", "--records", file.name()};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_refit(words);
+}
+
+/// As a user might find it tomorrow: no id, title or range that ships.
+const std::string kUnseen =
+    R"({"id": "unseen", "engine": "nemo-rl-reshard", "tier": "A", "model": "Qwen/Qwen3-30B-A3B",
+    "dtype_src": "bf16", "dtype_dst": "bf16", "train_gpus": 16, "train_layout": {"pp": 2, "ep": 8}, "gen_gpus": 16,
+    "gen_layout": {"tp": 8, "dp": 2}, "hardware": {"gpu": "H200", "nvlink_domain": 8, "nic_gbps_per_gpu": null},
+    "seconds": 1.0, "seconds_min": null, "seconds_max": null, "method": "anything", "summary": "x"})";
+
+TEST(Validate, ShowsEveryRecordWithin100Columns) {
+    const auto outcome = run_refit({"validate"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    for (const auto& line : lines_of(outcome.out)) {
+        EXPECT_LE(line.size(), 100U) << line;
+    }
+    for (const auto& record : Json::parse(text_of("data/published/timings.json")).at("records")) {
+        EXPECT_NE(outcome.out.find(record.at("id").get<std::string>()), std::string::npos) << record.at("id");
+    }
+    EXPECT_NE(outcome.out.find("by the closed form"), std::string::npos);
+    EXPECT_NE(outcome.out.find("Not modelled, 77 records:"), std::string::npos) << outcome.out;
+}
+
+TEST(Validate, IsTheSameInEveryFormat) {
+    const auto json = Json::parse(run_refit({"validate", "-o", "json"}).out);
+    EXPECT_EQ(json.at("schema"), "refit.validation");
+    EXPECT_EQ(json.at("summary").at("modelled"), 25);
+    const auto rows = lines_of(run_refit({"validate", "-o", "csv"}).out);
+    ASSERT_EQ(rows.size(), json.at("records").size() + 1);
+    EXPECT_TRUE(rows[1].starts_with("post-235b-h100-broadcast,A,nemo-rl-broadcast,")) << rows[1];
+    for (const auto& record : json.at("records")) {
+        EXPECT_NE(record.contains("not_modelled"), record.contains("predicted_seconds")) << record.dump();
+    }
+}
+
+TEST(Validate, SimulatesWhereItIsAsked) {
+    const auto estimated = Json::parse(validated(R"({"records": [)" + kUnseen + "]}").out);
+    const auto simulated =
+        Json::parse(validated(R"({"records": [)" + kUnseen + "]}", {"--simulate", "-o", "json"}).out);
+    EXPECT_EQ(estimated.at("kind"), "estimate");
+    EXPECT_EQ(simulated.at("kind"), "simulate");
+    EXPECT_NE(estimated.at("records")[0].at("predicted_seconds"),
+              simulated.at("records")[0].at("predicted_seconds"));
+    EXPECT_NE(validated(R"({"records": [)" + kUnseen + "]}", {"--simulate"}).out.find("by the simulation"),
+              std::string::npos);
+}
+
+TEST(Validate, TakesRecordsNeverSeen) {
+    const auto outcome =
+        validated(R"({"records": [)" + kUnseen + R"(, {"id": "other", "engine": "verl-nccl"}]})");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto records = Json::parse(outcome.out).at("records");
+    ASSERT_EQ(records.size(), 2U);
+    EXPECT_EQ(records[0].at("fitted"), false);
+    EXPECT_EQ(records[0].at("published_seconds_min"), 1.0);
+    EXPECT_NEAR(
+        records[0].at("error").get<double>(), records[0].at("predicted_seconds").get<double>() - 1.0, 1e-9);
+    EXPECT_EQ(records[0].at("assumed"), Json({"NIC 400Gbit/s a GPU (as h200-nvl8)"}));
+    EXPECT_EQ(records[1].at("not_modelled"),
+              "verl-nccl: no file of data/engines holds the costs of this engine");
+}
+
+TEST(Validate, ExitsWith4WhereNothingIsModelled) {
+    const auto outcome = validated(R"({"records": [{"id": "a"}]})");
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_EQ(Json::parse(outcome.out).at("summary").at("not_modelled"), 1);
+    EXPECT_NE(validated(R"({"records": [{"id": "a"}]})", {}).out.find("Not modelled, 1 record:"),
+              std::string::npos);
+    EXPECT_EQ(validated(R"({"records": []})", {"-o", "md"}).code, 4);
+}
+
+TEST(Validate, RefusesBadFilesWithEveryPlace) {
+    const auto outcome =
+        validated(R"({"records": [{"id": "a", "seconds": 0}, {"id": "a", "train_gpus": "many"}]})");
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_EQ(outcome.out, "");
+    for (const auto* place : {"/records/0/seconds", "/records/1/id", "/records/1/train_gpus"}) {
+        EXPECT_NE(outcome.err.find(place), std::string::npos) << outcome.err;
+    }
+    EXPECT_EQ(validated("{").code, 3);
+    EXPECT_EQ(run_refit({"validate", "--records", "no-such-file.json"}).code, 6);
+    EXPECT_EQ(run_refit({"validate", "--record", "x"}).code, 2);
+    EXPECT_EQ(run_refit({"validate", "-o", "yaml"}).code, 2);
+}
+
+TEST(Validate, IsWhatTheReadmeAndTheDocumentShow) {
+    const auto text = run_refit({"validate", "-o", "md"}).out;
+    const auto rest = text.find("### Every record");
+    ASSERT_NE(rest, std::string::npos);
+    EXPECT_NE(text_of("README.md").find(text.substr(0, rest)), std::string::npos)
+        << "README.md does not show\n"
+        << text.substr(0, rest);
+    EXPECT_NE(text_of("docs/fidelity.md").find(text.substr(rest)), std::string::npos)
+        << "docs/fidelity.md does not show\n"
+        << text.substr(rest);
+}
+
+}  // namespace
+}  // namespace refit::testing_cli
