@@ -335,7 +335,7 @@ private:
                        TaskIds& sent,
                        TaskIds& freed) {
         const auto lane = builder_.lane("broadcast from trainer " + std::to_string(sender.root.index()));
-        const auto rings = rings_of_root_.at(sender.root);
+        const auto& rings = rings_of_root_.at(sender.root);
         if (!sent.empty()) {
             ready.push_back(sent.back());  // one communicator
         }

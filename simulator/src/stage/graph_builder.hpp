@@ -37,6 +37,12 @@ public:
     [[nodiscard]] const Scenario& scenario() const noexcept { return scenario_; }
     [[nodiscard]] const Cluster& cluster() const noexcept { return scenario_.cluster; }
     [[nodiscard]] const EngineConstants& constants() const noexcept { return scenario_.engine.constants; }
+    /// Of a grouped expert parameter, as the options read the published times. Unit: s.
+    [[nodiscard]] double bulk_cost() const noexcept {
+        return (options_.reading.has_low_bulk_cost ? constants().bulk_parameter_cost_floor
+                                                   : constants().bulk_parameter_cost)
+            .value;
+    }
     [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
     [[nodiscard]] bool is_cancelled() const { return options_.is_cancelled && options_.is_cancelled(); }
     /// Of the section under way.

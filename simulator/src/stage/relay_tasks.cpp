@@ -27,11 +27,8 @@ public:
 
 private:
     TaskIds add_grouping(const TaskIds& after) {
-        const auto& constants = builder_.constants();
-        const auto& cost = builder_.options().reading.has_low_bulk_cost ? constants.bulk_parameter_cost_floor
-                                                                        : constants.bulk_parameter_cost;
-        const auto seconds = (cost.value * static_cast<double>(stage_.expert_parameters) +
-                              constants.call_cost.value * static_cast<double>(stage_.other_parameters)) /
+        const auto seconds = (builder_.bulk_cost() * static_cast<double>(stage_.expert_parameters) +
+                              builder_.constants().call_cost.value * static_cast<double>(stage_.other_parameters)) /
                              builder_.setting().train_stages;
         if (!builder_.options().has_software || seconds == 0.0) {
             return after;

@@ -76,10 +76,7 @@ private:
 
     /// Trainers stack their stage's experts before they send the first; all stages at once, from the start.
     TaskIds add_grouping(std::uint32_t index, const PlanStage& stage) {
-        const auto& constants = builder_.constants();
-        const auto& cost = builder_.options().reading.has_low_bulk_cost ? constants.bulk_parameter_cost_floor
-                                                                        : constants.bulk_parameter_cost;
-        const auto seconds = cost.value * static_cast<double>(stage.expert_parameters);
+        const auto seconds = builder_.bulk_cost() * static_cast<double>(stage.expert_parameters);
         if (!builder_.options().has_software || seconds == 0.0) {
             return after_;
         }
