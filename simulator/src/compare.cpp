@@ -13,6 +13,7 @@
 #include "refit/methods.hpp"
 #include "refit/quantity.hpp"
 #include "refit/simulate.hpp"
+#include "refit/validate.hpp"
 #include "refit/vllm.hpp"
 
 namespace refit {
@@ -113,13 +114,9 @@ void widen(PublishedTime& time, const PublishedRecord& record) {
     }
 }
 
-/// Error of a prediction: 0 inside the published spread, else relative to its nearer end.
+/// Error of a prediction beside the published spread; 0 where there is none.
 double error_of(Seconds predicted, const PublishedTime& published) {
-    if (!published.low || !published.high || (predicted >= *published.low && predicted <= *published.high)) {
-        return 0.0;
-    }
-    const auto nearer = predicted < *published.low ? *published.low : *published.high;
-    return predicted / nearer - 1.0;
+    return published.low && published.high ? error_beside(predicted, *published.low, *published.high) : 0.0;
 }
 
 std::optional<PublishedTime> published_time(const Scenario& scenario, Method method, Seconds predicted,

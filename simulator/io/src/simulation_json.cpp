@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "refit/validate.hpp"
+
 namespace refit::io {
 namespace {
 
@@ -103,14 +105,14 @@ Json lanes_json(const Simulation& simulation) {
     return list;
 }
 
-/// Of a time against a published one: 0 inside the spread, else relative to its nearer end.
+/// Of a time beside a published spread; 0 where there is none.
 double error_of(double seconds, const Json& published) {
     if (published.at("seconds_min").is_null() || published.at("seconds_max").is_null()) {
         return 0.0;
     }
-    const auto low = published.at("seconds_min").get<double>();
-    const auto high = published.at("seconds_max").get<double>();
-    return seconds < low ? seconds / low - 1.0 : seconds > high ? seconds / high - 1.0 : 0.0;
+    return error_beside(Seconds{seconds},
+                        Seconds{published.at("seconds_min").get<double>()},
+                        Seconds{published.at("seconds_max").get<double>()});
 }
 
 }  // namespace
