@@ -72,7 +72,8 @@ public:
         }
     }
 
-    void build() {
+    /// `has_broadcast`: the gathered parameters are broadcast; else they stay on the trainers.
+    void build(bool has_broadcast) {
         std::vector<Bytes> exported(spheres_);
         for (const auto& [index, entry] : classes_) {
             gather_.payload += entry->parameter.bytes();
@@ -91,7 +92,11 @@ public:
         for (std::uint32_t sphere = 0; sphere < spheres_; ++sphere) {
             gather_.copied = std::max(gather_.copied, expert_bytes[sphere] + dense_bytes[sphere] * 2 + exported[sphere]);
         }
-        add_broadcast();
+        if (has_broadcast) {
+            add_broadcast();
+        } else {
+            plan_.stages.push_back(std::move(gather_));
+        }
     }
 
 private:
@@ -310,8 +315,12 @@ std::vector<RankId> first_holders(const WorkloadClass& entry, std::uint32_t trai
 
 void add_gather_broadcast(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes) {
     if (!classes.empty()) {
-        GatherBuilder{plan, scenario, workload, classes}.build();
+        GatherBuilder{plan, scenario, workload, classes}.build(true);
     }
+}
+
+void add_gather(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes) {
+    GatherBuilder{plan, scenario, workload, classes}.build(false);
 }
 
 void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Workload& workload,

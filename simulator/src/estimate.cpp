@@ -22,14 +22,18 @@ public:
 
     Estimate run() {
         add_fixed();
-        add_bulk();
+        if (is_gathered_first()) {
+            add_gather_and_transfers();
+        } else {
+            add_bulk();
+        }
         for (const auto& stage : loads_.stages) {
             if (stage.kind == StageKind::kRelay) {
                 add_relays(stage);
             }
         }
         for (std::size_t i = 0; i + 1 < loads_.stages.size(); ++i) {
-            if (loads_.stages[i].kind == StageKind::kGather) {
+            if (loads_.stages[i].kind == StageKind::kGather && loads_.stages[i + 1].kind == StageKind::kBroadcast) {
                 add_gather_and_broadcast(loads_.stages[i], loads_.stages[i + 1]);
             }
         }
@@ -131,11 +135,15 @@ private:
         return sum;
     }
 
-    /// Several broadcasts run at once: as long as the longest, as the busiest NIC, and as NVLink, over which every
+    /// In turns, several broadcasts last as long as all of them. Else they run at once: as long as the longest, as the busiest NIC, and as NVLink, over which every
     /// receiver takes all of them.
     [[nodiscard]] RoleSum broadcasts_of(const StageLoads& stage) const {
         auto sum = sum_of(stage, CollectiveRole::kWeightBroadcast);
         if (stage.rings.size() < 2) {
+            return sum;
+        }
+        if (setting_.options.broadcast_in_turns) {
+            sum.rate = sum.bytes / sum.seconds;
             return sum;
         }
         const auto nic = constants().nic_efficiency.value;
@@ -153,7 +161,13 @@ private:
         return sum;
     }
 
-    void add_gather_and_broadcast(const StageLoads& gather, const StageLoads& broadcast) {
+    /// What trainers do, one after another, until a full parameter can be sent.
+    struct Chain {
+        double links = 0.0;
+        double on_nics = 0.0;  ///< Of these, what crosses NICs.
+        double total = 0.0;
+    };
+    Chain add_chain(const StageLoads& gather) {
         const auto pipeline = add_role(gather, CollectiveRole::kPipelineBroadcast, "pipeline broadcast");
         const auto tensor = add_role(gather, CollectiveRole::kTensorAllGather, "TP all-gather");
         const auto expert = add_role(gather, CollectiveRole::kExpertAllGather, "EP all-gather");
@@ -166,45 +180,123 @@ private:
              call_seconds,
              std::to_string(std::llround(calls)) + " calls x " + cost_text(constants().call_cost.value),
              {"call_cost"});
-        const auto links = pipeline.seconds + tensor.seconds + expert.seconds;
-        const auto chain = links + copy + call_seconds;
+        Chain chain;
+        chain.links = pipeline.seconds + tensor.seconds + expert.seconds;
+        chain.on_nics = (pipeline.crosses ? pipeline.seconds : 0.0) + (tensor.crosses ? tensor.seconds : 0.0) +
+                        (expert.crosses ? expert.seconds : 0.0);
+        chain.total = chain.links + copy + call_seconds;
+        return chain;
+    }
 
+    /// What the hosts of the trainers that gather most do with it before they send.
+    double add_staging(const StageLoads& gather) {
+        const auto bytes = gather.payload * setting_.exported_share;
+        const auto tensors = static_cast<double>(gather.loaded_tensors) * setting_.exported_tensors;
+        const auto& per_byte = constants().staging_cost_per_byte.value;
+        const auto& per_tensor = constants().staging_tensor_cost.value;
+        term("gather",
+             "staging",
+             per_byte * bytes + per_tensor * tensors,
+             bytes_text(bytes) + " x " + cost_text(per_byte * 1e9) + "/GB + " + std::to_string(std::llround(tensors)) +
+                 " tensors x " + cost_text(per_tensor),
+             {"staging_cost_per_byte", "staging_tensor_cost"});
+        return per_byte * bytes + per_tensor * tensors;
+    }
+
+    /// What the receivers' hosts do with what reached each of them.
+    double add_loading(double tensors, double bytes) {
+        const auto per_tensor = constants().tensor_cost.value + constants().tensor_cost_per_expert.value * setting_.experts;
+        const auto per_byte = constants().load_cost_per_byte.value;
+        std::vector<std::string> names{"tensor_cost", "tensor_cost_per_expert"};
+        auto formula = std::to_string(std::llround(tensors)) + " tensors x " + cost_text(per_tensor);
+        if (per_byte > 0.0) {
+            names.emplace_back("load_cost_per_byte");
+            formula += " + " + bytes_text(bytes) + " x " + cost_text(per_byte * 1e9) + "/GB";
+        }
+        const auto loading = tensors * per_tensor + bytes * per_byte;
+        term("load", "loading", loading, std::move(formula), std::move(names));
+        return loading;
+    }
+
+    void hide(std::string_view phase) {
+        for (auto& entry : result_.terms) {
+            entry.is_hidden = entry.is_hidden || entry.phase == phase;
+        }
+    }
+
+    void add_gather_and_broadcast(const StageLoads& gather, const StageLoads& broadcast) {
+        const auto chain = add_chain(gather);
         const auto sending = broadcasts_of(broadcast);
         const auto roots = broadcast.rings.size();
         term("broadcast",
              "weight broadcast",
              sending.seconds,
-             bytes_text(sending.bytes) + " / " + rate_text(sending.rate) + (roots > 1 ? " from " + std::to_string(roots) + " roots at once" : "") + sending.limit,
+             bytes_text(sending.bytes) + " / " + rate_text(sending.rate) +
+                 (roots > 1 ? " from " + std::to_string(roots) + " roots " + (setting_.options.broadcast_in_turns ? "in turns" : "at once") : "") +
+                 sending.limit,
              {sending.crosses ? "nic_efficiency" : "nvlink_efficiency", "nvlink_efficiency"});
+        const auto loading = add_loading(static_cast<double>(gather.loaded_tensors), broadcast.payload);
+        if (setting_.options.pack_overlap == PackOverlap::kSerial) {
+            phase("gather", chain.total);
+            phase("broadcast", sending.seconds);
+            phase("load", loading);
+            result_.transfer += Seconds{chain.links + sending.seconds};
+            return;
+        }
         // A broadcast hides behind work on NVLink, but not behind work on the same NICs.
-        const auto on_nics = (pipeline.crosses ? pipeline.seconds : 0.0) + (tensor.crosses ? tensor.seconds : 0.0) +
-                             (expert.crosses ? expert.seconds : 0.0);
-        const auto shared = sending.crosses ? constants().nic_sharing.value * std::min(sending.seconds, on_nics) : 0.0;
-        add_pipelined(gather, chain, sending.seconds, shared);
-        result_.transfer += Seconds{std::max(links, sending.seconds) + shared};
+        const auto shared = sending.crosses ? constants().nic_sharing.value * std::min(sending.seconds, chain.on_nics) : 0.0;
+        add_pipelined(loading, chain.total, sending.seconds, shared);
+        result_.transfer += Seconds{std::max(chain.links, sending.seconds) + shared};
     }
 
     /// Gather, broadcast and load run as a pipeline over packs.
-    void add_pipelined(const StageLoads& gather, double chain, double sending, double shared) {
-        const auto per_tensor = constants().tensor_cost.value + constants().tensor_cost_per_expert.value * setting_.experts;
-        const auto loading = static_cast<double>(gather.loaded_tensors) * per_tensor;
-        const auto moving = std::max(chain, sending) + shared;
-        const bool loading_binds = loading > moving;
-        term("load",
-             "loading",
-             loading,
-             std::to_string(gather.loaded_tensors) + " tensors x " + cost_text(per_tensor),
-             {"tensor_cost", "tensor_cost_per_expert"},
-             !loading_binds);
+    void add_pipelined(double loading, double chain, double sending, double shared) {
+        const bool loading_binds = loading > std::max(chain, sending) + shared;
         if (loading_binds) {
-            for (auto& entry : result_.terms) {
-                entry.is_hidden = entry.is_hidden || entry.phase == "gather" || entry.phase == "broadcast";
-            }
+            hide("gather");
+            hide("broadcast");
+        } else {
+            hide("load");
         }
         const bool broadcast_leads = sending > chain;
         phase("gather", broadcast_leads ? shared : chain, loading_binds);
         phase("broadcast", broadcast_leads ? sending : shared, loading_binds);
         phase("load", loading, !loading_binds);
+    }
+
+    [[nodiscard]] bool is_gathered_first() const {
+        return loads_.stages.size() > 1 && loads_.stages[0].kind == StageKind::kGather &&
+               loads_.stages[1].kind == StageKind::kTransfer;
+    }
+
+    /// Trainers gather full parameters, of which receivers then get the pieces that they want.
+    void add_gather_and_transfers() {
+        const auto& gather = loads_.stages[0];
+        auto chain = add_chain(gather);
+        chain.total += add_staging(gather);
+        const auto wire = add_wire(bulk_sums());
+        double tensors = 0.0;
+        if (setting_.options.direct_loading != DirectLoading::kNone) {
+            tensors = setting_.options.direct_loading == DirectLoading::kAll ? static_cast<double>(gather.loaded_tensors)
+                                                                            : setting_.local_tensors;
+        }
+        const auto loading = add_loading(tensors, setting_.local_bytes);
+        result_.software += Seconds{chain.total - chain.links + loading};
+        if (setting_.options.pack_overlap == PackOverlap::kSerial) {
+            phase("gather", chain.total);
+            phase("bulk", wire);
+            phase("load", loading);
+            result_.transfer += Seconds{chain.links + wire};
+            return;
+        }
+        const auto longest = std::max({chain.total, wire, loading});
+        for (const auto& [name, seconds] : {std::pair{"gather", chain.total}, std::pair{"bulk", wire}, std::pair{"load", loading}}) {
+            phase(name, seconds, seconds < longest);
+            if (seconds < longest) {
+                hide(name);
+            }
+        }
+        result_.transfer += Seconds{std::max(chain.links, wire)};
     }
 
     /// Times of the transfer stages, summed as their schedule needs.
@@ -258,7 +350,14 @@ private:
         if (sums.stages == 0.0) {
             return;
         }
-        const auto in_flight = std::min<double>(setting_.streams, sums.stages);
+        const auto wire = add_wire(sums);
+        add_bulk_software(sums.experts, sums.others, wire);
+        result_.transfer += Seconds{wire};
+    }
+
+    /// How long the transfers and the replicas' collectives keep the links busy.
+    double add_wire(const BulkSums& sums) {
+        const auto in_flight = std::min<double>(setting_.options.streams, sums.stages);
         const auto by_schedule = std::max(sums.all / in_flight, sums.longest);
         const auto by_receiver =
             std::max(sums.receive_on_nic + sums.replicas_on_nic, sums.receive_on_nvlink + sums.replicas_on_nvlink);
@@ -275,8 +374,7 @@ private:
              std::to_string(std::llround(sums.stages)) + " stages, " + std::to_string(std::llround(in_flight)) +
                  " in flight: " + parts,
              {"nic_efficiency", "nvlink_efficiency"});
-        add_bulk_software(sums.experts, sums.others, wire);
-        result_.transfer += Seconds{wire};
+        return wire;
     }
 
     /// Every message at a steady rate: as long as the busiest port, and a chunk more for each hop beyond the first.
@@ -346,12 +444,61 @@ private:
 
 }  // namespace
 
+namespace {
+
+/// Of the weights, what the trainers of one stage hold at most: of their bytes, and of their Hugging Face tensors.
+struct StageShare {
+    double bytes = 0.0;
+    double tensors = 0.0;
+};
+StageShare busiest_stage(const Workload& workload) {
+    std::vector<StageShare> stages(workload.train_stages());
+    StageShare all;
+    for (const auto& entry : workload.classes()) {
+        const auto tensors = static_cast<double>(entry.parameter.tensors_per_layer());
+        const auto bytes = entry.parameter.tensor_bytes().as_double() * tensors;
+        for (const auto& slice : entry.slices) {
+            const auto layers = slice.is_copy ? 0.0 : static_cast<double>(slice.layers);
+            stages[slice.train_stage].bytes += bytes * layers;
+            stages[slice.train_stage].tensors += tensors * layers;
+            all.bytes += bytes * layers;
+            all.tensors += tensors * layers;
+        }
+    }
+    StageShare most;
+    for (const auto& stage : stages) {
+        most.bytes = std::max(most.bytes, stage.bytes / all.bytes);
+        most.tensors = std::max(most.tensors, stage.tensors / all.tensors);
+    }
+    return most;
+}
+
+/// Hugging Face tensors of which a generator holds a part.
+double local_tensors(const Scenario& scenario, const Workload& workload) {
+    double tensors = 0.0;
+    for (const auto& entry : workload.classes()) {
+        const auto layers = std::ceil(static_cast<double>(entry.logical_tensors()) / scenario.generate.pp);
+        const auto& parameter = entry.parameter;
+        tensors += layers * (parameter.is_expert() ? std::ceil(static_cast<double>(parameter.tensors_per_layer()) / scenario.generate.ep)
+                                                   : static_cast<double>(parameter.tensors_per_layer()));
+    }
+    return tensors;
+}
+
+}  // namespace
+
 Setting make_setting(const Scenario& scenario, const Workload& workload) {
     const auto& train = scenario.cluster.train_system();
     const auto& generate = scenario.cluster.generate_system();
     Setting setting;
     setting.constants = scenario.engine.constants;
-    setting.streams = scenario.engine.options.streams;
+    setting.options = scenario.engine.options;
+    if (setting.options.broadcast_root == BroadcastRoot::kEachStage) {
+        const auto most = busiest_stage(workload);
+        setting.exported_share = most.bytes;
+        setting.exported_tensors = most.tensors;
+    }
+    setting.local_tensors = local_tensors(scenario, workload);
     setting.gpus = scenario.cluster.gpus();
     setting.train_stages = scenario.train.pp;
     setting.hbm_copy = train.hbm_copy.value.bytes_per_second();

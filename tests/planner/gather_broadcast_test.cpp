@@ -315,5 +315,23 @@ TEST(CoveragePattern, ThatMatchesNothingIsRefused) {
     EXPECT_EQ(plan.error()[0].rule, "no-bulk-parameter");
 }
 
+TEST(DirectSource, GatheredIsTheGatherOfABroadcastAndTheTransfersOfShards) {
+    for (const auto* root : {"trainer-0", "each-pp-stage"}) {
+        const auto gathered =
+            planned(Method::kDirect,
+                    "deepseek-v3-h100",
+                    {{"engine.options.direct_source", "gathered"}, {"engine.options.broadcast_root", root}});
+        EXPECT_EQ(faults_of(gathered), "");
+        const auto shards = planned(Method::kDirect, "deepseek-v3-h100", {});
+        const auto broadcast =
+            planned(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_root", root}});
+        ASSERT_EQ(gathered.plan.stages.size(), shards.plan.stages.size() + 1);
+        EXPECT_EQ(gathered.plan.stages.front(), broadcast.plan.stages.front());
+        EXPECT_TRUE(std::equal(
+            shards.plan.stages.begin(), shards.plan.stages.end(), gathered.plan.stages.begin() + 1));
+        EXPECT_EQ(gathered.plan.blocks, shards.plan.blocks);
+    }
+}
+
 }  // namespace
 }  // namespace refit

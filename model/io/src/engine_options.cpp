@@ -24,6 +24,13 @@ constexpr std::array kRoots{Word<BroadcastRoot>{"trainer-0", BroadcastRoot::kTra
 constexpr std::array kGroups{Word<bool>{"all", true}, Word<bool>{"generators", false}};
 constexpr std::array kOrders{Word<TransferOrder>{"by-tensor", TransferOrder::kByTensor},
                              Word<TransferOrder>{"rounds", TransferOrder::kRounds}};
+constexpr std::array kOverlaps{Word<PackOverlap>{"pipelined", PackOverlap::kPipelined},
+                               Word<PackOverlap>{"serial", PackOverlap::kSerial}};
+constexpr std::array kSources{Word<DirectSource>{"shards", DirectSource::kShards},
+                              Word<DirectSource>{"gathered", DirectSource::kGathered}};
+constexpr std::array kLoadings{Word<DirectLoading>{"none", DirectLoading::kNone},
+                               Word<DirectLoading>{"local", DirectLoading::kLocal},
+                               Word<DirectLoading>{"all", DirectLoading::kAll}};
 constexpr std::array kFlags{Word<bool>{"false", false}, Word<bool>{"true", true}};
 
 class VariantReader {
@@ -96,6 +103,10 @@ void read_engine_variants(const ScenarioDraft& draft, EngineOptions& options, Fa
     reader.word<BroadcastRoot>("broadcast_root", kRoots, options.broadcast_root);
     reader.word<bool>("broadcast_group", kGroups, options.broadcast_includes_trainers);
     reader.count("broadcast_senders", options.broadcast_senders);
+    reader.word<bool>("broadcast_in_turns", kFlags, options.broadcast_in_turns);
+    reader.word<PackOverlap>("pack_overlap", kOverlaps, options.pack_overlap);
+    reader.word<DirectSource>("direct_source", kSources, options.direct_source);
+    reader.word<DirectLoading>("direct_loading", kLoadings, options.direct_loading);
     reader.word<TransferOrder>("transfer_order", kOrders, options.transfer_order);
     reader.word<bool>("shadow_copy", kFlags, options.has_shadow_copy);
 }

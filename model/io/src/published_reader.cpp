@@ -147,15 +147,21 @@ std::optional<LayoutText> read_layout(const MemberReader& record,
         return std::nullopt;
     }
     LayoutText layout;
+    std::optional<std::uint32_t> engines;
     for (const auto& [name, value] : members->items()) {
         if (value.is_null()) {
             continue;
         }
-        if (auto* axis = axis_of(layout, name)) {
+        if (name == "engines") {
+            engines = members->count("engines");
+        } else if (auto* axis = axis_of(layout, name)) {
             *axis = members->count(name.c_str());
         } else {
             unplaced.push_back(name);
         }
+    }
+    if (engines) {
+        layout.dp = layout.dp.value_or(1) * *engines;  // inference engines side by side, each with a copy
     }
     return layout;
 }

@@ -80,8 +80,7 @@ TEST(Resolve, TakesTheVariantsOfAnEngine) {
     EXPECT_EQ(options.broadcast_senders, 4U);
     EXPECT_EQ(options.transfer_order, TransferOrder::kRounds);
     EXPECT_TRUE(options.has_shadow_copy);
-    EXPECT_FALSE(options.has_plain_broadcast());
-    EXPECT_TRUE(EngineOptions{}.has_plain_broadcast());
+    EXPECT_FALSE(options.is_same_variant(EngineOptions{}));
 }
 
 struct Wrong {
