@@ -2,6 +2,7 @@
 #include "refit/facts.hpp"
 
 #include <limits>
+#include <utility>
 
 #include "refit/suggest.hpp"
 
@@ -11,6 +12,16 @@ namespace {
 constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
 
 }  // namespace
+
+void Facts::set(std::string key, Value value) {
+    nulls_.erase(key);
+    values_.insert_or_assign(std::move(key), std::move(value));
+}
+
+void Facts::set_null(std::string key) {
+    values_.erase(key);
+    nulls_.insert(std::move(key));
+}
 
 template <class T>
 const T* Facts::find(std::string_view key, bool required, const char* expected, Faults& faults) const {
@@ -50,6 +61,10 @@ std::uint64_t Facts::positive(std::string_view key, Faults& faults) const {
         return 1;
     }
     return value == nullptr ? 1 : static_cast<std::uint64_t>(*value);
+}
+
+std::uint64_t Facts::positive_or_null(std::string_view key, Faults& faults) const {
+    return nulls_.find(key) != nulls_.end() ? 0 : positive(key, faults);
 }
 
 std::uint64_t Facts::natural_or(std::string_view key, std::uint64_t fallback, Faults& faults) const {

@@ -43,6 +43,31 @@ TEST(Facts, NameAMissingFieldItsFileAndTheNearestName) {
     EXPECT_EQ(faults.front().where, "config.json");
 }
 
+TEST(Facts, TellNullFromAMissingField) {
+    auto facts = sample();
+    facts.set_null("q_lora_rank");
+    Faults faults;
+    EXPECT_EQ(facts.positive_or_null("q_lora_rank", faults), 0U);
+    EXPECT_EQ(facts.positive_or_null("hidden_size", faults), 7168U);
+    EXPECT_FALSE(facts.has("q_lora_rank"));
+    EXPECT_TRUE(faults.empty());
+    (void)facts.positive_or_null("kv_lora_rank", faults);
+    (void)facts.positive_or_null("zero", faults);
+    EXPECT_EQ(faults.size(), 2U);
+}
+
+TEST(Facts, KeepTheLastOfNullAndAValue) {
+    auto facts = sample();
+    facts.set_null("rank");
+    facts.set("rank", std::int64_t{3});
+    facts.set_null("hidden_size");
+    Faults faults;
+    EXPECT_EQ(facts.positive_or_null("rank", faults), 3U);
+    EXPECT_EQ(facts.positive_or_null("hidden_size", faults), 0U);
+    EXPECT_FALSE(facts.has("hidden_size"));
+    EXPECT_TRUE(faults.empty());
+}
+
 TEST(Facts, NameNoNearestFieldWhereThereIsNone) {
     Faults faults;
     (void)Facts{"empty.json"}.positive("hidden_size", faults);

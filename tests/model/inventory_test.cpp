@@ -60,6 +60,12 @@ INSTANTIATE_TEST_SUITE_P(
     PublishedCounts,
     testing::Values(
         Expected{"deepseek-v3", 671026419200, 45395, 13463426304, 788, 0, 0, 655097856000},
+        Expected{"glm-4.5", 352797829024, 44189, 5539962272, 502, 0, 0, 336529981440},
+        Expected{"glm-4.5-air", 106852251264, 17925, 3616573568, 404, 0, 0, 99791142912},
+        Expected{"glm-5", 743911218432, 59079, 9952920576, 791, 0, 0, 725455208448},
+        Expected{"glm-5-4-layers", 12983272704, 841, 0, 0, 0, 0, 10343153664},
+        Expected{"glm-5.2", 743377019904, 58794, 9952920576, 791, 0, 0, 725455208448},
+        Expected{"glm-z1-9b", 9400279040, 523, 0, 0, 0, 0, 6731857920},
         Expected{"kimi-k2", 1026408232448, 69975, 0, 0, 0, 0, 1015082385408},
         Expected{"kimi-k3", 2779484476000, 249756, 0, 0, 447358976, 168, 2723467493376},
         Expected{"llama-3.1-8b", 8030261248, 291, 0, 0, 0, 0, 5637144576},
@@ -67,6 +73,13 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"llama-3.1-405b", 405853388800, 1137, 0, 0, 0, 0, 329772957696},
         Expected{"qwen3-4b", 4022468096, 398, 0, 0, 0, 0, 2689597440},
         Expected{"qwen3-32b", 32762123264, 707, 0, 0, 0, 0, 25165824000},
+        Expected{"moonlight-16b-a3b", 15960110208, 5317, 0, 0, 0, 0, 14464057344},
+        Expected{"qwen2.5-0.5b", 494032768, 290, 0, 0, 0, 0, 313786368},
+        Expected{"qwen2.5-7b", 7615616512, 339, 0, 0, 0, 0, 5703204864},
+        Expected{"qwen2.5-32b", 32763876352, 771, 0, 0, 0, 0, 27179089920},
+        Expected{"qwen3-0.6b", 596049920, 310, 0, 0, 0, 0, 264241152},
+        Expected{"qwen3-8b", 8190735360, 399, 0, 0, 0, 0, 5435817984},
+        Expected{"qwen3.5-27b", 26895998464, 851, 424699392, 15, 460730096, 333, 17112760320},
         Expected{"qwen2.5-72b", 72706203648, 963, 0, 0, 0, 0, 58133053440},
         Expected{"nemotron-3-nano-30b-a3b", 31577940288, 6243, 0, 0, 0, 0, 29374808064},
         Expected{"nemotron-3-super-120b-a12b", 120668707840, 41643, 2942325248, 1040, 0, 0, 112742891520},
@@ -185,16 +198,46 @@ TEST_P(ShippedModel, FollowsEveryFusedLeaderByAMember) {
 INSTANTIATE_TEST_SUITE_P(All,
                          ShippedModel,
                          testing::Values("deepseek-v3",
+                                         "glm-4.5-air",
+                                         "glm-5",
+                                         "glm-5.2",
+                                         "glm-z1-9b",
                                          "kimi-k2",
                                          "kimi-k3",
+                                         "moonlight-16b-a3b",
                                          "nemotron-3-nano-30b-a3b",
                                          "nemotron-3-super-120b-a12b",
                                          "nemotron-3-ultra-550b-a55b",
                                          "qwen3-235b-a22b",
                                          "qwen3-30b-a3b",
+                                         "qwen3.5-27b",
                                          "qwen3.8-2.4t-a95b",
                                          "teaching-matrix"),
                          [](const auto& test) { return test_name(test.param); });
+
+/// What Hugging Face counts in a model's safetensors, MTP and vision included.
+class HubTotals : public testing::TestWithParam<std::pair<std::string, std::uint64_t>> {};
+
+TEST_P(HubTotals, AreMetExactlyWithMtpAndVision) {
+    const auto inventory = shipped(GetParam().first);
+    EXPECT_EQ(inventory.payload_totals().parameters + inventory.totals(ModelPart::kMtp).parameters, GetParam().second);
+}
+
+// Moonlight's is 15,960,111,936: 64 for each of its 27 layers more than its parameters, perhaps rotary frequencies.
+INSTANTIATE_TEST_SUITE_P(Models,
+                         HubTotals,
+                         testing::Values(std::pair{"glm-4.5", 358'337'791'296U},
+                                         std::pair{"glm-4.5-air", 110'468'824'832U},
+                                         std::pair{"glm-5", 753'864'139'008U},
+                                         std::pair{"glm-5.2", 753'329'940'480U},
+                                         std::pair{"glm-z1-9b", 9'400'279'040U},
+                                         std::pair{"qwen2.5-0.5b", 494'032'768U},
+                                         std::pair{"qwen2.5-7b", 7'615'616'512U},
+                                         std::pair{"qwen2.5-32b", 32'763'876'352U},
+                                         std::pair{"qwen3-0.6b", 596'049'920U},
+                                         std::pair{"qwen3-8b", 8'190'735'360U},
+                                         std::pair{"qwen3.5-27b", 27'781'427'952U}),
+                         [](const auto& test) { return test_name(test.param.first); });
 
 TEST(Inventory, TakesItsTitleFromTheFactsOrElseItsId) {
     EXPECT_EQ(shipped("kimi-k3").title(), "Kimi-K3");
@@ -247,6 +290,8 @@ TEST(NativeBytes, AreThoseOfThePublicCheckpoints) {
     EXPECT_EQ(native("kimi-k2"), 1'029'173'249'888U);
     EXPECT_EQ(native("kimi-k3"), 1'560'860'307'200U);
     EXPECT_EQ(native("qwen3-235b-a22b"), 470'187'269'120U);
+    // `total_size` of the index of Qwen3.8-27B, which has the same shape as Qwen3.5-27B.
+    EXPECT_EQ(native("qwen3.5-27b"), 55'562'855'904U);
 }
 
 }  // namespace

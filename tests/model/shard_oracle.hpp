@@ -109,6 +109,7 @@ inline Rule state_space_rule(std::string_view name, const SmallModel& m) {
 
 inline Rule attention_rule(std::string_view name, const SmallModel& m) {
     const bool is_k3 = m.model_type() == "kimi_k3";
+    const bool is_latent = m.facts.has("kv_lora_rank");
     if (ends_with_any(name,
                       {".q_proj.weight",
                        ".k_proj.weight",
@@ -116,13 +117,13 @@ inline Rule attention_rule(std::string_view name, const SmallModel& m) {
                        ".q_proj.bias",
                        ".k_proj.bias",
                        ".v_proj.bias"})) {
-        if (is_k3) {
+        if (is_k3 || is_latent) {
             return {Cut::kRows};
         }
         const Heads heads{m.fact("num_attention_heads"),
                           m.fact("num_key_value_heads"),
                           m.fact("head_dim"),
-                          m.model_type() == "qwen3_5_moe_text"};
+                          m.model_type().starts_with("qwen3_5")};
         const auto projection = projection_of(name);
         return {Cut::kFusedAttention, {}, heads, projection, fused_rows(projection, heads)};
     }
@@ -158,11 +159,14 @@ inline Rule attention_rule(std::string_view name, const SmallModel& m) {
 
 inline Rule rule_of(std::string_view name, const SmallModel& m) {
     if (name.starts_with("vision_tower.") || name.starts_with("mm_projector.") ||
-        name.find("routed_expert_") != std::string_view::npos) {
+        name.starts_with("model.visual.") || name.find("routed_expert_") != std::string_view::npos) {
         return {};
     }
     if (ends_with_any(name, {"embed_tokens.weight", "embeddings.weight", "lm_head.weight"})) {
         return {Cut::kVocabulary};
+    }
+    if (name.ends_with("gate_up_proj.weight")) {
+        return {Cut::kParts, {m.fact("intermediate_size"), m.fact("intermediate_size")}};
     }
     if (ends_with_any(name, {"gate_proj.weight", "up_proj.weight", ".w1.weight", ".w3.weight"})) {
         return {Cut::kRows};

@@ -14,19 +14,32 @@ namespace refit::testing_models {
 
 /// Every model of data/models.
 inline constexpr std::array kShippedIds{"deepseek-v3",
+                                        "glm-4.5",
+                                        "glm-4.5-air",
+                                        "glm-5",
+                                        "glm-5-4-layers",
+                                        "glm-5.2",
+                                        "glm-z1-9b",
                                         "kimi-k2",
                                         "kimi-k3",
                                         "llama-3.1-405b",
                                         "llama-3.1-70b",
                                         "llama-3.1-8b",
+                                        "moonlight-16b-a3b",
                                         "nemotron-3-nano-30b-a3b",
                                         "nemotron-3-super-120b-a12b",
                                         "nemotron-3-ultra-550b-a55b",
+                                        "qwen2.5-0.5b",
+                                        "qwen2.5-32b",
                                         "qwen2.5-72b",
+                                        "qwen2.5-7b",
+                                        "qwen3-0.6b",
                                         "qwen3-235b-a22b",
                                         "qwen3-30b-a3b",
                                         "qwen3-32b",
                                         "qwen3-4b",
+                                        "qwen3-8b",
+                                        "qwen3.5-27b",
                                         "qwen3.8-2.4t-a95b",
                                         "teaching-matrix"};
 
@@ -36,9 +49,10 @@ struct SmallModel {
     Facts facts;
     Inventory model;
 
+    /// Of the text part, wherever the config has it.
     [[nodiscard]] std::uint64_t fact(const std::string& key) const {
         Faults ignored;
-        return facts.positive(key, ignored);
+        return facts.positive(facts.has(key) ? key : "text_config." + key, ignored);
     }
     [[nodiscard]] std::string model_type() const {
         Faults ignored;
@@ -56,13 +70,15 @@ inline void set_all(Facts& facts, Sizes sizes, const std::string& prefix = "") {
 
 /// 12 latent heads; layer 0 dense, three with 12 experts; K2 with 8 heads and 10 experts.
 inline void shrink_deepseek(Facts& facts, bool is_k2) {
+    if (facts.has("q_lora_rank")) {
+        facts.set("q_lora_rank", std::int64_t{3});
+    }
     set_all(facts,
             {{"hidden_size", 4},
              {"num_hidden_layers", 4},
              {"vocab_size", 300},
              {"num_attention_heads", is_k2 ? 8 : 12},
              {"num_key_value_heads", is_k2 ? 8 : 12},
-             {"q_lora_rank", 3},
              {"kv_lora_rank", 2},
              {"qk_nope_head_dim", 2},
              {"qk_rope_head_dim", 1},
@@ -71,6 +87,30 @@ inline void shrink_deepseek(Facts& facts, bool is_k2) {
              {"first_k_dense_replace", 1},
              {"n_routed_experts", is_k2 ? 10 : 12},
              {"moe_intermediate_size", is_k2 ? 8 : 12}});
+}
+
+/// As DeepSeek, with an indexer of 2 heads in each layer, or in two of them where layers share theirs.
+inline void shrink_glm_5(Facts& facts) {
+    shrink_deepseek(facts, false);
+    set_all(facts, {{"index_n_heads", 2}, {"index_head_dim", 3}});
+    if (facts.has("indexer_types")) {
+        facts.set("indexer_types", std::vector<std::string>{"full", "shared", "full", "shared"});
+    }
+}
+
+/// 12 heads of 2 rows over 4 KV heads; layer 0 dense, two with 10 experts.
+inline void shrink_glm_4_5(Facts& facts) {
+    set_all(facts,
+            {{"hidden_size", 4},
+             {"num_hidden_layers", 3},
+             {"vocab_size", 200},
+             {"num_attention_heads", 12},
+             {"num_key_value_heads", 4},
+             {"head_dim", 2},
+             {"intermediate_size", 12},
+             {"first_k_dense_replace", 1},
+             {"n_routed_experts", 10},
+             {"moe_intermediate_size", 12}});
 }
 
 /// Three KDA layers, then an MLA one; 14 experts in a latent space; a vision tower of one block.
@@ -150,7 +190,7 @@ inline void shrink_qwen3(Facts& facts, bool is_large) {
 
 /// Three layers of Gated DeltaNet, 8 key heads under 16 value heads, then one of full attention with an
 /// output gate: 8 heads of 6 + 6 rows with 2 KV heads, so that a cut in 4 or 8 goes through a gate.
-inline void shrink_qwen3_8(Facts& facts) {
+inline void shrink_gated_delta_net(Facts& facts, const std::string& place) {
     set_all(facts,
             {{"hidden_size", 4},
              {"num_hidden_layers", 4},
@@ -161,10 +201,27 @@ inline void shrink_qwen3_8(Facts& facts) {
              {"linear_num_key_heads", 8},
              {"linear_key_head_dim", 1},
              {"linear_num_value_heads", 16},
-             {"linear_value_head_dim", 2},
-             {"num_experts", 9},
-             {"moe_intermediate_size", 8},
-             {"shared_expert_intermediate_size", 8}});
+             {"linear_value_head_dim", 2}},
+            place);
+}
+
+inline void shrink_qwen3_8(Facts& facts) {
+    shrink_gated_delta_net(facts, "");
+    set_all(facts, {{"num_experts", 9}, {"moe_intermediate_size", 8}, {"shared_expert_intermediate_size", 8}});
+}
+
+/// With a vision tower of one block.
+inline void shrink_qwen3_5(Facts& facts) {
+    shrink_gated_delta_net(facts, "text_config.");
+    facts.set("text_config.intermediate_size", std::int64_t{16});
+    set_all(facts,
+            {{"depth", 1},
+             {"hidden_size", 2},
+             {"intermediate_size", 3},
+             {"patch_size", 2},
+             {"num_position_embeddings", 3},
+             {"out_hidden_size", 4}},
+            "vision_config.");
 }
 
 /// Three layers of 8 heads of 2 rows over 2 KV heads.
@@ -181,8 +238,12 @@ inline void shrink_dense(Facts& facts) {
 
 inline SmallModel shrunken(const std::string& id) {
     auto facts = shipped_facts(id);
-    if (id == "deepseek-v3" || id == "kimi-k2") {
+    if (id == "deepseek-v3" || id == "kimi-k2" || id.starts_with("moonlight")) {
         shrink_deepseek(facts, id == "kimi-k2");
+    } else if (id.starts_with("glm-5")) {
+        shrink_glm_5(facts);
+    } else if (id.starts_with("glm-4.5")) {
+        shrink_glm_4_5(facts);
     } else if (id == "kimi-k3") {
         shrink_kimi_k3(facts);
     } else if (id.starts_with("nemotron")) {
@@ -191,6 +252,8 @@ inline SmallModel shrunken(const std::string& id) {
         shrink_dense(facts);
     } else if (id.starts_with("qwen3-")) {
         shrink_qwen3(facts, id == "qwen3-235b-a22b");
+    } else if (id.starts_with("qwen3.5")) {
+        shrink_qwen3_5(facts);
     } else if (id.starts_with("qwen3.8")) {
         shrink_qwen3_8(facts);
     } else {

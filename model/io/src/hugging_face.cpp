@@ -44,6 +44,8 @@ void flatten(const Json& object, const std::string& prefix, Facts& facts) {
     for (const auto& [key, value] : object.items()) {
         if (value.is_object()) {
             flatten(value, prefix + key + ".", facts);
+        } else if (value.is_null()) {
+            facts.set_null(prefix + key);
         } else if (auto scalar = scalar_of(value)) {
             facts.set(prefix + key, std::move(*scalar));
         }

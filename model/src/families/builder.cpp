@@ -79,11 +79,30 @@ void Builder::attention_projections(std::string prefix, const AttentionHeads& he
     project("v_proj.weight", Sharding::kValue, heads.key_value, heads.rows_per_key_value_head);
 }
 
+void Builder::attention_biases(const std::string& prefix, const AttentionHeads& heads) {
+    const auto add_bias = [&](const char* name, Sharding sharding, std::uint64_t count, std::uint64_t rows) -> auto& {
+        auto& bias = add(prefix + name, {count * rows}, sharding);
+        bias.heads = heads;
+        bias.units = count;
+        bias.units_name = sharding == Sharding::kQuery ? "attention heads" : "KV heads";
+        bias.task = ExportTask::kFusedMember;
+        return bias;
+    };
+    add_bias("q_proj.bias", Sharding::kQuery, heads.query, heads.rows_per_query_head).task = ExportTask::kFusedLeader;
+    add_bias("k_proj.bias", Sharding::kKey, heads.key_value, heads.rows_per_key_value_head);
+    add_bias("v_proj.bias", Sharding::kValue, heads.key_value, heads.rows_per_key_value_head);
+}
+
 void Builder::latent_attention(const std::string& prefix, const LatentAttention& d) {
     const std::string heads = "attention heads";
-    replicated(prefix + "q_a_proj.weight", {d.query_rank, d.hidden});
-    replicated(prefix + "q_a_layernorm.weight", {d.query_rank});
-    column(prefix + "q_b_proj.weight", {d.heads * (d.nope + d.rope), d.query_rank}, d.heads, heads);
+    const auto query_rows = d.heads * (d.nope + d.rope);
+    if (d.query_rank == 0) {
+        column(prefix + "q_proj.weight", {query_rows, d.hidden}, d.heads, heads);
+    } else {
+        replicated(prefix + "q_a_proj.weight", {d.query_rank, d.hidden});
+        replicated(prefix + "q_a_layernorm.weight", {d.query_rank});
+        column(prefix + "q_b_proj.weight", {query_rows, d.query_rank}, d.heads, heads);
+    }
     replicated(prefix + "kv_a_proj_with_mqa.weight", {d.kv_rank + d.rope, d.hidden});
     replicated(prefix + "kv_a_layernorm.weight", {d.kv_rank});
     column(prefix + "kv_b_proj.weight", {d.heads * (d.nope + d.value), d.kv_rank}, d.heads, heads);
@@ -118,6 +137,27 @@ void Builder::experts(std::string prefix, const ExpertNames& names, std::uint64_
     mark(column(prefix + names.up, {width, hidden}, width, "expert width"),
          gated ? ExportTask::kFusedMember : ExportTask::kOwn);
     mark(row(prefix + names.down, {hidden, width}, width, "expert width"), ExportTask::kOwn);
+}
+
+void Builder::biased_moe(const Moe& moe) {
+    replicated("mlp.gate.weight", {moe.experts, moe.hidden});
+    replicated("mlp.gate.e_score_correction_bias", {moe.experts}).dtype = Dtype::kFp32;
+    experts("mlp.experts.", {"gate_proj.weight", "up_proj.weight", "down_proj.weight"}, moe.experts, moe.hidden,
+            moe.expert_width);
+    if (moe.shared_experts > 0) {
+        mlp("mlp.shared_experts.", moe.hidden, moe.shared_experts * moe.expert_width, true, false);
+    }
+}
+
+void Builder::mtp_joint(std::uint64_t hidden, std::uint64_t vocabulary_rows, bool has_copies) {
+    replicated("eh_proj.weight", {hidden, 2 * hidden});
+    replicated("enorm.weight", {hidden});
+    replicated("hnorm.weight", {hidden});
+    replicated("shared_head.norm.weight", {hidden});
+    if (has_copies) {
+        vocabulary("embed_tokens.weight", {vocabulary_rows, hidden});
+        vocabulary("shared_head.head.weight", {vocabulary_rows, hidden});
+    }
 }
 
 }  // namespace refit::families

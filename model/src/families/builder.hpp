@@ -16,7 +16,7 @@ using Layers = std::vector<std::uint32_t>;
 /// Layers `first`, `first + 1` … `last - 1`.
 [[nodiscard]] Layers layer_range(std::uint64_t first, std::uint64_t last);
 
-/// Dimensions of multi-head latent attention.
+/// Dimensions of multi-head latent attention; `query_rank` 0: the queries have no latent.
 struct LatentAttention {
     std::uint64_t hidden, heads, query_rank, kv_rank, nope, rope, value;
 };
@@ -39,7 +39,10 @@ public:
 
     /// q, k and v projections, `{query rows, hidden}` and so on: one export task.
     void attention_projections(std::string prefix, const AttentionHeads& heads, std::uint64_t hidden);
-    /// Down projections to the latents with their norms, up projections from them by head, and the output.
+    /// Biases of q, k and v: fused, and cut, as their weights are.
+    void attention_biases(const std::string& prefix, const AttentionHeads& heads);
+    /// Down projections to the latents with their norms, up projections from them by head, and the output. Without
+    /// a latent of the queries these are projected at once.
     void latent_attention(const std::string& prefix, const LatentAttention& d);
     /// gate (where `gated`), up and down of a dense MLP or of shared experts; `is_ffn` only for the former.
     void mlp(std::string prefix, std::uint64_t hidden, std::uint64_t width, bool gated, bool is_ffn);
@@ -51,6 +54,14 @@ public:
     };
     void experts(std::string prefix, const ExpertNames& names, std::uint64_t count, std::uint64_t hidden,
                  std::uint64_t width);
+
+    /// Router with its FP32 bias, routed experts, and shared ones where there are any, named as DeepSeek-V3 names them.
+    struct Moe {
+        std::uint64_t hidden, experts, expert_width, shared_experts;
+    };
+    void biased_moe(const Moe& moe);
+    /// What joins an MTP layer to the model: its projection and norms, and where `has_copies`, its own embedding and head.
+    void mtp_joint(std::uint64_t hidden, std::uint64_t vocabulary_rows, bool has_copies);
 
     [[nodiscard]] std::vector<ParameterClass> finish() && { return std::move(classes_); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Llama-3, Qwen2.5 and Qwen3 dense: grouped-query attention and a gated MLP in every layer.
+// Llama-3, Qwen2.5, Qwen3 dense and GLM-4-0414: grouped-query attention and a gated MLP in every layer.
 #include "builder.hpp"
 #include "checks.hpp"
 #include "family.hpp"
@@ -29,22 +29,22 @@ Dimensions read(const Facts& facts, Faults& faults) {
             .is_tied = facts.flag_or("tie_word_embeddings", false, faults)};
 }
 
-/// Biases of q, k and v are fused, and cut, as their weights are.
-void add_biases(Builder& builder, const AttentionHeads& heads) {
-    const auto add = [&](const char* name, Sharding sharding, std::uint64_t rows, std::uint64_t units) -> auto& {
-        auto& bias = builder.column(name, {rows}, units, sharding == Sharding::kQuery ? "attention heads" : "KV heads");
-        bias.sharding = sharding;
-        bias.heads = heads;
-        bias.task = ExportTask::kFusedMember;
-        return bias;
-    };
-    add("self_attn.q_proj.bias", Sharding::kQuery, heads.query * heads.rows_per_query_head, heads.query).task =
-        ExportTask::kFusedLeader;
-    add("self_attn.k_proj.bias", Sharding::kKey, heads.key_value * heads.rows_per_key_value_head, heads.key_value);
-    add("self_attn.v_proj.bias", Sharding::kValue, heads.key_value * heads.rows_per_key_value_head, heads.key_value);
+/// In what the dense families differ.
+struct Traits {
+    bool has_biases = false;      ///< q, k and v have biases.
+    bool has_head_norms = false;  ///< q and k are normalised by head.
+    bool is_sandwich = false;     ///< Norms behind attention and MLP too, and gate and up stored as one tensor.
+};
+
+/// GLM-4 stores gate above up in one tensor; training and vLLM cut each of them.
+void add_joined_mlp(Builder& builder, const Dimensions& d) {
+    builder.segmented("mlp.gate_up_proj.weight", {2 * d.width, d.hidden}, {d.width, d.width}, d.width, "MLP width")
+        .is_ffn = true;
+    builder.row("mlp.down_proj.weight", {d.hidden, d.width}, d.width, "MLP width").is_ffn = true;
+    builder.replicated("post_mlp_layernorm.weight", {d.hidden});
 }
 
-Parameters dense(const Facts& facts, bool has_biases, bool has_head_norms, Faults& faults) {
+Parameters dense(const Facts& facts, const Traits& traits, Faults& faults) {
     const auto d = read(facts, faults);
     if (!faults.empty()) {
         return {};
@@ -59,16 +59,23 @@ Parameters dense(const Facts& facts, bool has_biases, bool has_head_norms, Fault
     builder.enter("model.layers.{layer}.", layer_range(0, d.layers));
     builder.replicated("input_layernorm.weight", {d.hidden});
     builder.attention_projections("self_attn.", heads, d.hidden);
-    if (has_biases) {
-        add_biases(builder, heads);
+    if (traits.has_biases) {
+        builder.attention_biases("self_attn.", heads);
     }
-    if (has_head_norms) {
+    if (traits.has_head_norms) {
         builder.replicated("self_attn.q_norm.weight", {d.head_size});
         builder.replicated("self_attn.k_norm.weight", {d.head_size});
     }
     builder.row("self_attn.o_proj.weight", {d.hidden, d.heads * d.head_size}, d.heads, "attention heads");
+    if (traits.is_sandwich) {
+        builder.replicated("post_self_attn_layernorm.weight", {d.hidden});
+    }
     builder.replicated("post_attention_layernorm.weight", {d.hidden});
-    builder.mlp("mlp.", d.hidden, d.width, true, true);
+    if (traits.is_sandwich) {
+        add_joined_mlp(builder, d);
+    } else {
+        builder.mlp("mlp.", d.hidden, d.width, true, true);
+    }
     builder.enter_outside("", true);
     builder.replicated("model.norm.weight", {d.hidden});
     if (!d.is_tied) {
@@ -82,14 +89,19 @@ Parameters dense(const Facts& facts, bool has_biases, bool has_head_norms, Fault
 Parameters llama(const Facts& facts, Faults& faults) {
     expect_flag(facts, "attention_bias", false, faults);
     expect_flag(facts, "mlp_bias", false, faults);
-    return dense(facts, false, false, faults);
+    return dense(facts, {}, faults);
 }
 
-Parameters qwen2(const Facts& facts, Faults& faults) { return dense(facts, true, false, faults); }
+Parameters glm4(const Facts& facts, Faults& faults) {
+    expect_flag(facts, "attention_bias", true, faults);
+    return dense(facts, {.has_biases = true, .is_sandwich = true}, faults);
+}
+
+Parameters qwen2(const Facts& facts, Faults& faults) { return dense(facts, {.has_biases = true}, faults); }
 
 Parameters qwen3(const Facts& facts, Faults& faults) {
     expect_flag(facts, "attention_bias", false, faults);
-    return dense(facts, false, true, faults);
+    return dense(facts, {.has_head_norms = true}, faults);
 }
 
 }  // namespace refit::families

@@ -27,12 +27,16 @@ struct Family {
 [[nodiscard]] std::span<const Family> registry() noexcept;
 
 [[nodiscard]] Parameters deepseek_v3(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters glm4(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters glm4_moe(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters glm_moe_dsa(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters kimi_k3(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters llama(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters nemotron_h(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen2(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen3(const Facts& facts, Faults& faults);
-[[nodiscard]] Parameters qwen3_5_moe(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters qwen3_5(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters qwen3_5_moe_text(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen3_moe(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters teaching_matrix(const Facts& facts, Faults& faults);
 

@@ -35,10 +35,13 @@ TEST_F(HuggingFaceConfig, KeepsListsOfNumbersOrTextsAndAnEmptyOneAsNumbers) {
     EXPECT_FALSE(facts->has("mixed"));
 }
 
-TEST_F(HuggingFaceConfig, TakesNullForAbsent) {
+TEST_F(HuggingFaceConfig, TakesNullForAbsentUnlessAskedForNull) {
     const auto facts = read_config(write("config.json", R"({"q_lora_rank": null})"));
     ASSERT_TRUE(facts.has_value());
     EXPECT_FALSE(facts->has("q_lora_rank"));
+    Faults faults;
+    EXPECT_EQ(facts->positive_or_null("q_lora_rank", faults), 0U);
+    EXPECT_TRUE(faults.empty());
 }
 
 TEST_F(HuggingFaceConfig, TakesNoFractionForAWholeNumber) {

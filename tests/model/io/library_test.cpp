@@ -230,10 +230,12 @@ TEST(Library, KnowsModelsByTheNamesOfPublicReports) {
                                    std::pair{"DeepSeek-R1", "deepseek-v3"},
                                    std::pair{"qwen3-30b-a3b", "qwen3-30b-a3b"},
                                    std::pair{"NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "nemotron-3-ultra-550b-a55b"},
-                                   std::pair{"Nemotron-3-Super-120B", "nemotron-3-super-120b-a12b"}}) {
+                                   std::pair{"Nemotron-3-Super-120B", "nemotron-3-super-120b-a12b"},
+                                   std::pair{"GLM-5 (4 layers)", "glm-5-4-layers"},
+                                   std::pair{"GLM-Z1-9B", "glm-z1-9b"}}) {
         EXPECT_EQ(library().model_of_published_name(name).value_or("none"), id) << name;
     }
-    for (const auto* name : {"", "27B dense (bf16)", "Qwen3-30B", "GLM-5 (4 layers)"}) {
+    for (const auto* name : {"", "27B dense (bf16)", "Qwen3-30B", "GLM-5.2 (5 layers)"}) {
         EXPECT_FALSE(library().model_of_published_name(name).has_value()) << name;
     }
 }

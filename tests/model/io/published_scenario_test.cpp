@@ -145,7 +145,7 @@ TEST(PublishedScenario, SaysThatAnEngineIsUnknownOrNotModelledAndNoMore) {
 TEST(PublishedScenario, GivesEveryReasonAtOnce) {
     const auto faults = refused([](PublishedRecord& record) {
         record.weights = "delta";
-        record.model = "GLM-5.2";
+        record.model = "GLM-6";
         record.generate_dtype = "fp8";
         record.train.layout.reset();
         record.generate.gpus.reset();
@@ -154,7 +154,7 @@ TEST(PublishedScenario, GivesEveryReasonAtOnce) {
     });
     EXPECT_EQ(faults.size(), 6U) << described(faults);
     for (const auto* why : {"moves only part of the weights (delta)",
-                            "no model of data/models is called 'GLM-5.2'",
+                            "no model of data/models is called 'GLM-6'",
                             "from bf16 to fp8: a change of dtype, or FP8 with its scales, has no plan yet",
                             "the layout of the trainers is not published",
                             "the number of generators is not published",
