@@ -266,8 +266,10 @@ private:
     [[nodiscard]] std::vector<RankId> broadcast_group(RankId root, std::uint32_t turn) const {
         const auto& cluster = scenario_.cluster;
         std::vector<RankId> group{root};
-        for (std::uint32_t i = 0; i < cluster.train_gpus() && scenario_.engine.options.broadcast_includes_trainers; ++i) {
-            if (cluster.trainer(i) != root) {
+        const auto others = scenario_.engine.options.broadcast_group;
+        for (std::uint32_t i = 0; i < cluster.train_gpus() && others != BroadcastGroup::kGenerators; ++i) {
+            const bool is_near = cluster.domain_of(cluster.trainer(i)) == cluster.domain_of(root);
+            if (cluster.trainer(i) != root && (is_near || others == BroadcastGroup::kAll)) {
                 group.push_back(cluster.trainer(i));
             }
         }

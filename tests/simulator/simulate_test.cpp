@@ -145,6 +145,8 @@ TEST(Simulate, AgreesWithTheClosedFormOnOtherEngines) {
     for (const auto* name : {"deepseek-v3-h100", "qwen3-235b-h100"}) {
         expect_agreement(simulated(Method::kGatherBroadcast, name, {{"engine.name", "miles"}}));
         expect_agreement(simulated(Method::kDirect, name, {{"engine.name", "miles"}}));
+        expect_agreement(simulated(Method::kGatherBroadcast, name, {{"engine.name", "verl"}}));
+        expect_agreement(simulated(Method::kDirect, name, {{"engine.name", "vllm"}}));
         expect_agreement(simulated(
             Method::kDirect,
             name,

@@ -61,7 +61,7 @@ constexpr std::array kFields{
     FieldInfo{"engine.options.NRL_REFIT_NUM_BUFFERS", "packs in flight"},
     FieldInfo{"engine.options.NRL_REFIT_BUFFER_MEMORY_RATIO", "pack size as a share of GPU memory"},
     FieldInfo{"engine.options.broadcast_root", "who broadcasts: trainer-0 or each-pp-stage"},
-    FieldInfo{"engine.options.broadcast_group", "who takes part beside the root: all or generators"},
+    FieldInfo{"engine.options.broadcast_group", "who takes part beside the root: all, root-domain or generators"},
     FieldInfo{"engine.options.broadcast_senders", "roots over which the packs are dealt, of all or of each stage"},
     FieldInfo{"engine.options.broadcast_in_turns", "several roots send one after another: true or false"},
     FieldInfo{"engine.options.pack_overlap", "gather, broadcast and loading: pipelined, or serial for each pack"},

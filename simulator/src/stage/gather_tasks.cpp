@@ -436,10 +436,7 @@ private:
         auto bytes = static_cast<double>(pack.bytes);
         if (broadcasts_.empty()) {
             const auto& setting = builder_.setting();
-            const auto all = static_cast<double>(gather_.loaded_tensors);
-            tensors *= options().direct_loading == DirectLoading::kNone    ? 0.0
-                       : options().direct_loading == DirectLoading::kLocal ? setting.local_tensors / all
-                                                                           : 1.0;
+            tensors *= setting.direct_tensors / static_cast<double>(gather_.loaded_tensors);
             bytes *= setting.local_bytes / gather_.payload.as_double();
         }
         const auto& constants = builder_.constants();

@@ -319,6 +319,24 @@ GatheredTasks add_section(GraphBuilder& builder, const Section& section, const T
     }
 }
 
+/// Receivers load what method direct brings them while it comes, or once it is there.
+void add_direct_loading(GraphBuilder& builder, const TaskIds& before, TaskIds& ends) {
+    const auto& constants = builder.constants();
+    const auto& setting = builder.setting();
+    const auto seconds =
+        setting.direct_tensors *
+            (constants.tensor_cost.value + constants.tensor_cost_per_expert.value * setting.experts) +
+        setting.local_bytes * constants.load_cost_per_byte.value;
+    if (builder.plan().method != Method::kDirect || seconds == 0.0 || !builder.options().has_software) {
+        return;
+    }
+    const bool is_pipelined = setting.options.pack_overlap == PackOverlap::kPipelined;
+    const auto loaded = builder.add_delay({Activity::kLoading, builder.lane("generators, loading"), 0, 0, 0.0},
+                                          seconds,
+                                          is_pipelined ? before : ends);
+    ends.push_back(loaded);
+}
+
 /// Adds section after section. Transfers of gathered parameters begin with the first pack where packs are pipelined.
 TaskIds add_sections(GraphBuilder& builder, std::span<const Section> sections, TaskIds last) {
     const bool is_pipelined = builder.scenario().engine.options.pack_overlap == PackOverlap::kPipelined;
@@ -330,7 +348,11 @@ TaskIds add_sections(GraphBuilder& builder, std::span<const Section> sections, T
             ends.insert(ends.end(), sent.last.begin(), sent.last.end());
             return ends;
         }
-        last = added.last;
+        auto ends = added.last;
+        if (sections.front().kind == StageKind::kTransfer) {
+            add_direct_loading(builder, last, ends);
+        }
+        last = std::move(ends);
     }
     return last;
 }
