@@ -106,7 +106,7 @@ LinkLevels::LowestTwo LinkLevels::lowest_two(std::uint32_t flow) const noexcept 
 
 void LinkLevels::set_private(std::uint32_t flow) {
     const auto two = lowest_two(flow);
-    auto* const cells = level_.data() + limits_.first_private() + network_.first_use(flow);
+    auto* const cells = level_.data() + limits_.first_private() + limits_.first_use(flow);
     for (std::size_t i = 0; i < network_.uses(flow).size(); ++i) {
         cells[i] = i == two.use ? two.second : two.lowest;
     }
@@ -119,7 +119,7 @@ void LinkLevels::add(std::uint32_t flow) {
     const auto uses = network_.uses(flow);
     for (std::uint32_t i = 0; i < uses.size(); ++i) {
         auto& state = states_[uses[i].link];
-        const auto use = network_.first_use(flow) + i;
+        const auto use = limits_.first_use(flow) + i;
         const auto slot = state.first + state.count++;
         slots_[slot] = {limits_.cell_of(flow, i), use};
         slot_of_use_[use] = slot;
@@ -132,7 +132,7 @@ void LinkLevels::remove(std::uint32_t flow) {
     const auto uses = network_.uses(flow);
     for (std::uint32_t i = 0; i < uses.size(); ++i) {
         auto& state = states_[uses[i].link];
-        const auto use = network_.first_use(flow) + i;
+        const auto use = limits_.first_use(flow) + i;
         const auto slot = slot_of_use_[use];
         unplace(state, level_[uses[i].link], use_of(use), level_[slots_[slot].cell]);
         const auto last = state.first + --state.count;
@@ -183,7 +183,7 @@ void LinkLevels::spread(std::uint32_t link, double was, double is) {
             double use = 1.0;
             if constexpr (!kIsUnit) {
                 const auto flow = limits_.flow_of(slots[i].use);
-                use = uses_[2 * network_.first_use(flow) + 1 - slots[i].use];
+                use = uses_[2 * limits_.first_use(flow) + 1 - slots[i].use];
             }
             push(cell, use, was, is);
         } else if constexpr (!kIsPairs) {
@@ -205,7 +205,7 @@ void LinkLevels::spread(std::uint32_t link, double was, double is) {
 /// The level of a link has changed: so may what the flow's other links see of it.
 void LinkLevels::spread_private(std::uint32_t flow) {
     const auto uses = network_.uses(flow);
-    const auto first = network_.first_use(flow);
+    const auto first = limits_.first_use(flow);
     const auto two = lowest_two(flow);
     for (std::size_t i = 0; i < uses.size(); ++i) {
         auto& cell = level_[limits_.first_private() + first + i];
