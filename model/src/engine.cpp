@@ -15,6 +15,8 @@ std::string_view name_of(BroadcastGroup group) noexcept {
             return "root-domain";
         case BroadcastGroup::kGenerators:
             return "generators";
+        case BroadcastGroup::kPairs:
+            return "pairs";
         case BroadcastGroup::kAll:
             break;
     }

@@ -218,6 +218,10 @@ private:
         PlanStage broadcast;
         broadcast.kind = StageKind::kBroadcast;
         broadcast.payload = gather_.payload;
+        if (scenario_.engine.options.broadcast_group == BroadcastGroup::kPairs) {
+            add_pairs(std::move(broadcast));
+            return;
+        }
         const bool has_one_root = spheres_ == 1 && scenario_.engine.options.broadcast_senders == 1;
         if (has_one_root) {
             add(broadcast, CollectiveRole::kWeightBroadcast, {broadcast_group(RankId{0}, 0)}, {broadcast.payload.count()}, 1, indices_);
@@ -228,6 +232,18 @@ private:
                 add_root(broadcast, sent, turn++);
             }
         }
+        plan_.stages.push_back(std::move(gather_));
+        plan_.stages.push_back(std::move(broadcast));
+    }
+
+    /// Pre: no more generators than trainers.
+    void add_pairs(PlanStage broadcast) {
+        RankGroups pairs;
+        for (std::uint32_t i = 0; i < scenario_.cluster.generate_gpus(); ++i) {
+            pairs.push_back({scenario_.cluster.trainer(i), scenario_.cluster.generator(i)});
+        }
+        std::vector<std::uint64_t> bytes(pairs.size(), broadcast.payload.count());
+        add(broadcast, CollectiveRole::kWeightBroadcast, std::move(pairs), std::move(bytes), 1, indices_);
         plan_.stages.push_back(std::move(gather_));
         plan_.stages.push_back(std::move(broadcast));
     }

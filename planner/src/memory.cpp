@@ -183,7 +183,7 @@ private:
                          pack_target(scenario_.engine, cluster.generate_system().gpu_memory.value))) {
             received += Bytes{most_in_flight(sent.packs, options.buffers)};
         }
-        const auto from_others = options.broadcast_group != BroadcastGroup::kGenerators ? on_trainers - root.bytes : Bytes{};
+        const auto from_others = options.broadcast_group == BroadcastGroup::kAll || options.broadcast_group == BroadcastGroup::kRootDomain ? on_trainers - root.bytes : Bytes{};
         add(account_.train,
             memory_of(index,
                       root.rank,

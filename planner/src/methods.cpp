@@ -103,6 +103,33 @@ std::optional<Fault> senders_fault(const Scenario& scenario, Method method) {
                  Suggestion{field, std::to_string(most), ""}};
 }
 
+/// Each generator needs a trainer of its own, which gathered everything.
+std::optional<Fault> pairs_fault(const Scenario& scenario, Method method) {
+    const bool broadcasts = method == Method::kGatherBroadcast || method == Method::kHybrid;
+    const auto& options = scenario.engine.options;
+    if (!broadcasts || options.broadcast_group != BroadcastGroup::kPairs) {
+        return std::nullopt;
+    }
+    if (options.broadcast_root == BroadcastRoot::kEachStage) {
+        const std::string field = "engine.options.broadcast_root";
+        return Fault{ErrorCode::kInfeasible,
+                     "broadcast-pairs",
+                     field + " = each-pp-stage: pairs need trainers that gather all parameters",
+                     field,
+                     Suggestion{field, "trainer-0", ""}};
+    }
+    if (scenario.generate.gpus > scenario.train.gpus) {
+        const std::string field = "engine.options.broadcast_group";
+        return Fault{ErrorCode::kInfeasible,
+                     "broadcast-pairs",
+                     field + " = pairs: " + std::to_string(scenario.generate.gpus) + " generators, but only " +
+                         std::to_string(scenario.train.gpus) + " trainers to pair them with",
+                     field,
+                     Suggestion{field, "all", ""}};
+    }
+    return std::nullopt;
+}
+
 /// What the engine's reshard path does not take.
 Faults check_reshard(const Scenario& scenario, const Workload& workload) {
     auto faults = violations(scenario.rules, scenario.facts);
@@ -177,6 +204,9 @@ Result<Plan> plan_of(Method method, const Scenario& scenario, const Workload& wo
     const auto everything = select(workload, Coverage::kAll, true);
     const auto order = scenario.engine.options.transfer_order;
     if (auto fault = senders_fault(scenario, method)) {
+        return fail(Faults{std::move(*fault)});
+    }
+    if (auto fault = pairs_fault(scenario, method)) {
         return fail(Faults{std::move(*fault)});
     }
     switch (method) {

@@ -12,6 +12,7 @@
 #include "refit/memory_advice.hpp"
 #include "refit/methods.hpp"
 #include "refit/quantity.hpp"
+#include "refit/sensitivity.hpp"
 #include "refit/simulate.hpp"
 #include "refit/validate.hpp"
 #include "refit/vllm.hpp"
@@ -279,6 +280,7 @@ private:
         entry.bottleneck = bottleneck_of(loads, setting_, estimated, scenario_.cluster);
         entry.phases = std::move(estimated.phases);
         entry.terms = std::move(estimated.terms);
+        entry.sensitivities = sensitivities(loads, setting_);
         return entry;
     }
 

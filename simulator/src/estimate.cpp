@@ -277,7 +277,7 @@ private:
         const auto wire = add_wire(bulk_sums());
         const auto loading = add_loading(setting_.direct_tensors, setting_.local_bytes);
         result_.software += Seconds{chain.total - chain.links + loading};
-        if (setting_.options.pack_overlap == PackOverlap::kSerial) {
+        if (setting_.options.direct_overlap == PackOverlap::kSerial) {
             phase("gather", chain.total);
             phase("bulk", wire);
             phase("load", loading);
@@ -349,7 +349,7 @@ private:
         const auto software = add_bulk_software(sums.experts, sums.others);
         result_.transfer += Seconds{wire};
         const auto loading = loads_.method == Method::kDirect ? add_loading(setting_.direct_tensors, setting_.local_bytes) : 0.0;
-        const bool overlaps = setting_.options.pack_overlap == PackOverlap::kPipelined;
+        const bool overlaps = setting_.options.direct_overlap == PackOverlap::kPipelined;
         const bool loading_binds = overlaps && loading > wire + software;
         phase("bulk", wire + software, loading_binds);
         phase("load", loading, overlaps && !loading_binds);

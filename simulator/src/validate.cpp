@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bottleneck.hpp"
+#include "refit/decisions.hpp"
 #include "refit/estimate.hpp"
 #include "refit/loads.hpp"
 #include "refit/methods.hpp"
@@ -264,6 +265,8 @@ Validation validate(std::span<const ValidationCase> cases,
     });
     result.all = summary_where(result.rows, [](const ValidationRow&) { return true; });
     result.baselines = size_baselines(result.rows, anchors);
+    result.decisions = decisions(cases, result.rows);
+    result.changes = factor_changes(cases, result.rows);
     for (const auto& row : result.rows) {
         result.modelled += row.prediction ? 1U : 0U;
     }

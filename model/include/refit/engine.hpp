@@ -59,6 +59,7 @@ enum class BroadcastGroup : std::uint8_t {
     kAll,         ///< All other trainers: NeMo RL.
     kRootDomain,  ///< Those in the root's NVLink domain, over whose NICs the ring then leaves too.
     kGenerators,  ///< None.
+    kPairs,       ///< None, and each generator has a trainer of its own as root, all at once.
 };
 
 /// In which order a stage's point-to-point transfers of a tensor are posted.
@@ -97,7 +98,8 @@ struct EngineOptions {
     BroadcastGroup broadcast_group = BroadcastGroup::kAll;
     std::uint32_t broadcast_senders = 1;      ///< Ranks, of all or of each stage, over which the packs are dealt.
     bool broadcast_in_turns = false;          ///< Of several roots one at a time.
-    PackOverlap pack_overlap = PackOverlap::kPipelined;
+    PackOverlap pack_overlap = PackOverlap::kPipelined;    ///< Of gather, broadcast and loading.
+    PackOverlap direct_overlap = PackOverlap::kPipelined;  ///< Of gather, transfers and loading by direct.
     DirectSource direct_source = DirectSource::kShards;
     DirectLoading direct_loading = DirectLoading::kNone;
     TransferOrder transfer_order = TransferOrder::kByTensor;
@@ -108,7 +110,7 @@ struct EngineOptions {
     bool operator==(const EngineOptions&) const = default;
 };
 
-/// "all", "root-domain", "generators".
+/// "all", "root-domain", "generators", "pairs".
 [[nodiscard]] std::string_view name_of(BroadcastGroup group) noexcept;
 /// "trainer-0", "each-pp-stage".
 [[nodiscard]] std::string_view name_of(BroadcastRoot root) noexcept;

@@ -23,7 +23,8 @@ constexpr std::array kRoots{Word<BroadcastRoot>{"trainer-0", BroadcastRoot::kTra
                             Word<BroadcastRoot>{"each-pp-stage", BroadcastRoot::kEachStage}};
 constexpr std::array kGroups{Word<BroadcastGroup>{"all", BroadcastGroup::kAll},
                              Word<BroadcastGroup>{"root-domain", BroadcastGroup::kRootDomain},
-                             Word<BroadcastGroup>{"generators", BroadcastGroup::kGenerators}};
+                             Word<BroadcastGroup>{"generators", BroadcastGroup::kGenerators},
+                             Word<BroadcastGroup>{"pairs", BroadcastGroup::kPairs}};
 constexpr std::array kOrders{Word<TransferOrder>{"by-tensor", TransferOrder::kByTensor},
                              Word<TransferOrder>{"rounds", TransferOrder::kRounds}};
 constexpr std::array kOverlaps{Word<PackOverlap>{"pipelined", PackOverlap::kPipelined},
@@ -107,6 +108,7 @@ void read_engine_variants(const ScenarioDraft& draft, EngineOptions& options, Fa
     reader.count("broadcast_senders", options.broadcast_senders);
     reader.word<bool>("broadcast_in_turns", kFlags, options.broadcast_in_turns);
     reader.word<PackOverlap>("pack_overlap", kOverlaps, options.pack_overlap);
+    reader.word<PackOverlap>("direct_overlap", kOverlaps, options.direct_overlap);
     reader.word<DirectSource>("direct_source", kSources, options.direct_source);
     reader.word<DirectLoading>("direct_loading", kLoadings, options.direct_loading);
     reader.word<TransferOrder>("transfer_order", kOrders, options.transfer_order);

@@ -29,9 +29,7 @@ constexpr std::array kUnmodelledEngines{
     UnmodelledEngine{"verl-single-sender",
                      "bound by hosts, at 2 to 5 GB/s: times of one model differ by 3.4 times between sharding modes"},
     UnmodelledEngine{"vllm-pull-1", "gathers first; its time per tensor is a third of the other ways', for no known reason"},
-    UnmodelledEngine{"prime-pull", "one configuration, of whose time most is a pause and work of the framework"},
-    UnmodelledEngine{"nemo-rl-nixl-full-experts",
-                     "receivers take every expert whole and drop most; no plan sends what nobody keeps"}};
+    UnmodelledEngine{"prime-pull", "one configuration, of whose time most is a pause and work of the framework"}};
 
 std::string lower(std::string text) {
     std::ranges::transform(

@@ -62,6 +62,7 @@ Json scenario_json(const Scenario& scenario) {
                 {"broadcast_senders", scenario.engine.options.broadcast_senders},
                 {"broadcast_in_turns", scenario.engine.options.broadcast_in_turns},
                 {"pack_overlap", name_of(scenario.engine.options.pack_overlap)},
+                {"direct_overlap", name_of(scenario.engine.options.direct_overlap)},
                 {"direct_source", name_of(scenario.engine.options.direct_source)},
                 {"direct_loading", name_of(scenario.engine.options.direct_loading)},
                 {"transfer_order", name_of(scenario.engine.options.transfer_order)},
@@ -96,6 +97,13 @@ Json method_json(const MethodReport& method, const Report& report) {
     for (const auto& phase : method.phases) {
         phases.push_back({{"name", phase.name}, {"seconds", phase.seconds.value()}, {"hidden", phase.is_hidden}});
     }
+    Json sensitivities = Json::array();
+    for (const auto& one : method.sensitivities) {
+        sensitivities.push_back({{"constant", one.constant},
+                                 {"seconds_at_low", one.at_low.value()},
+                                 {"seconds_at_high", one.at_high.value()},
+                                 {"elasticity", one.elasticity}});
+    }
     Json terms = Json::array();
     for (const auto& term : method.terms) {
         terms.push_back({{"name", term.name},
@@ -127,6 +135,7 @@ Json method_json(const MethodReport& method, const Report& report) {
                    {"share", method.bottleneck.share}}},
                  {"phases", phases},
                  {"terms", terms},
+                 {"sensitivity", sensitivities},
                  {"published", published_json(method.published)},
                  {"refused", nullptr}});
     return json;

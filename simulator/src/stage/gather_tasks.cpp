@@ -430,13 +430,17 @@ private:
             posted.push_back(sent[sent.size() - buffers]);
         }
         if (!rings.empty()) {
-            Flow flow;
-            flow.bytes = static_cast<double>(pack.bytes);
-            flow.weight = rings.front().weight;
-            sent.push_back(builder_.add({Activity::kWeightBroadcast, lane, item, stage_ + 1, flow.bytes},
-                                        flow,
-                                        rings.front().way,
-                                        ready));
+            TaskIds sends;
+            for (const auto& ring : rings) {
+                Flow flow;
+                flow.bytes = static_cast<double>(pack.bytes);
+                flow.weight = ring.weight;
+                sends.push_back(builder_.add(
+                    {Activity::kWeightBroadcast, lane, item, stage_ + 1, flow.bytes}, flow, ring.way, ready));
+            }
+            sent.push_back(sends.size() == 1
+                               ? sends.front()
+                               : builder_.add_barrier({Activity::kWeightBroadcast, lane, item, stage_ + 1, 0.0}, sends));
             last_sent_ = sent.back();
             if (is_serial_) {
                 posted.push_back(last_sent_);

@@ -354,7 +354,7 @@ void add_direct_loading(GraphBuilder& builder, const TaskIds& before, TaskIds& e
     if (builder.plan().method != Method::kDirect || seconds == 0.0 || !builder.options().has_software) {
         return;
     }
-    const bool is_pipelined = setting.options.pack_overlap == PackOverlap::kPipelined;
+    const bool is_pipelined = setting.options.direct_overlap == PackOverlap::kPipelined;
     const auto loaded = builder.add_delay({Activity::kLoading, builder.lane("generators, loading"), 0, 0, 0.0},
                                           seconds,
                                           is_pipelined ? before : ends);
@@ -363,7 +363,7 @@ void add_direct_loading(GraphBuilder& builder, const TaskIds& before, TaskIds& e
 
 /// Adds section after section. Transfers of gathered parameters begin with the first pack where packs are pipelined.
 TaskIds add_sections(GraphBuilder& builder, std::span<const Section> sections, TaskIds last) {
-    const bool is_pipelined = builder.scenario().engine.options.pack_overlap == PackOverlap::kPipelined;
+    const bool is_pipelined = builder.scenario().engine.options.direct_overlap == PackOverlap::kPipelined;
     for (const auto& section : sections) {
         const auto added = add_section(builder, section, last);
         if (section.kind == StageKind::kGather && section.stages.size() == 1 && sections.size() > 1 && is_pipelined) {

@@ -129,9 +129,6 @@ TEST(PublishedScenario, SaysThatAnEngineIsUnknownOrNotModelledAndNoMore) {
     for (const auto& [engine, why] :
          {std::pair{"", "the source does not say which engine was timed"},
           std::pair{"torchstore", "torchstore: no file of data/engines has a path for this engine"},
-          std::pair{"nemo-rl-nixl-full-experts",
-                    "nemo-rl-nixl-full-experts: receivers take every expert whole and drop most; no plan "
-                    "sends what nobody keeps"},
           std::pair{"nemo-rl-reshard-all",
                     "nemo-rl-reshard-all: an earlier code path that sends every parameter by transfers, "
                     "timed without loading"}}) {
@@ -191,12 +188,12 @@ TEST(PublishedScenario, IsMadeOfEachShippedTimeOfNemoRlButThoseInFp8) {
             continue;
         }
         const auto scenario = made(record);
-        const bool has_path = record.engine != "nemo-rl-reshard-all" && record.engine != "nemo-rl-nixl-full-experts";
+        const bool has_path = record.engine != "nemo-rl-reshard-all";
         EXPECT_EQ(scenario.has_value(), has_path && record.generate_dtype == "bf16")
             << record.id << (scenario ? "" : described(scenario.error()));
         count += scenario ? 1U : 0U;
     }
-    EXPECT_EQ(count, 27U);
+    EXPECT_EQ(count, 28U);
 }
 
 TEST(PublishedScenario, TakesTheSettingsOfTheEnginesPath) {
