@@ -107,7 +107,7 @@ TEST(Glm5, HasAnIndexerInEachLayerAndInMtp) {
     // MTP has no copies of embedding and head.
     std::uint64_t indexers = 0;
     for (const auto& entry : model.classes()) {
-        indexers += entry.part == ModelPart::kMtp && entry.name.find("indexer.wk") != std::string::npos ? 1 : 0;
+        indexers += entry.part == ModelPart::kMtp && entry.name.find("indexer.wk") != std::string::npos ? 1U : 0U;
         EXPECT_EQ(entry.name.find("shared_head.head"), std::string::npos);
     }
     EXPECT_EQ(indexers, 1U);
