@@ -99,6 +99,40 @@ TEST(PublishedScenario, LetsTheDpOfGeneratorsFollowFromTheirNumber) {
     EXPECT_TRUE(assumes(scenario, "generators are 16, so dp2 is not taken at its word"));
 }
 
+TEST(PublishedScenario, ShardsFsdpOverAllTrainersUnlessTheRecordSaysHowMany) {
+    auto record = record_of("nemo-reshard-doc-30b-bf16");
+    record.engine = "nemo-rl-broadcast";
+    record.train.gpus = 16;
+    record.train.layout = LayoutText{};
+    record.train.layout->ep = 8;
+    record.train.shards = ShardsOver::kAll;
+    EXPECT_EQ(describe(made(record).value().scenario.train), "EP8 x FSDP2");
+    record.train.shards = ShardsOver::kNumber;
+    record.train.layout->fsdp = 1;
+    EXPECT_EQ(describe(made(record).value().scenario.train), "EP8 x FSDP1 x DP2");
+}
+
+TEST(PublishedScenario, TakesHsdpToShardWithinADomain) {
+    auto record = record_of("nemo-reshard-doc-30b-bf16");
+    record.engine = "nemo-rl-broadcast";
+    record.train.gpus = 16;
+    record.train.layout = LayoutText{};
+    record.train.shards = ShardsOver::kSome;
+    const auto scenario = made(record).value();
+    EXPECT_EQ(describe(scenario.scenario.train), "FSDP8 x DP2");
+    EXPECT_TRUE(assumes(scenario, "trainers shard within an NVLink domain (sizes of HSDP not published)"));
+}
+
+TEST(PublishedScenario, TakesTheGpusOfAFsdpLayoutWithItsDp) {
+    auto record = record_of("nemo-reshard-doc-30b-bf16");
+    record.engine = "nemo-rl-broadcast";
+    record.train.gpus.reset();
+    record.train.layout = parse_layout("ep2.fsdp4.dp2").value();
+    const auto scenario = made(record).value();
+    EXPECT_EQ(scenario.scenario.train.gpus, 16U);
+    EXPECT_TRUE(assumes(scenario, "16 trainers (from the layout)"));
+}
+
 TEST(PublishedScenario, UsesTheRecordsOwnNicDomainAndStreams) {
     auto record = record_of("post-dsv3-gb200-reshard");
     record.nic = Bandwidth::gigabits_per_second(200.0);
@@ -165,9 +199,9 @@ TEST(PublishedScenario, GivesEveryReasonAtOnce) {
 
 TEST(PublishedScenario, RefusesWhatItCannotPlace) {
     EXPECT_TRUE(mentions(refused([](PublishedRecord& record) {
-                             record.train.unplaced = {"fsdp", "hsdp"};
+                             record.train.unplaced = {"vpp", "engines"};
                          }),
-                         "the layout of the trainers has no place for fsdp, hsdp"));
+                         "the layout of the trainers has no place for vpp, engines"));
     // 671 B published, 500 said: another model of the same name.
     EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.parameters = 500e9; }),
                          "has 500 B parameters, but deepseek-v3 has 671 B: another model"));
