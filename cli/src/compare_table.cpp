@@ -437,21 +437,21 @@ std::string yours(const Scenario& scenario, const std::string& target) {
 }  // namespace
 
 std::string title_of(const MethodReport& method, const Scenario& scenario) {
+    const std::string mark = method.is_calibrated ? "" : " ?";
     switch (method.method) {
         case Method::kGatherBroadcast:
-            return method.is_calibrated ? "gather-and-broadcast" : "gather-and-broadcast ?";
+            return "gather-and-broadcast" + mark;
         case Method::kDirect:
-            return "all weights, direct ?";
+            return "all weights, direct" + mark;
         case Method::kStriped:
-            return "all weights, striped ?";
+            return "all weights, striped" + mark;
         case Method::kM2n:
-            return "all weights, NCCL M2N ?";
+            return "all weights, NCCL M2N" + mark;
         case Method::kOptimal:
-            return "all weights, optimal ?";
+            return "all weights, optimal" + mark;
         case Method::kHybrid:
             break;
     }
-    const auto mark = method.is_calibrated ? "" : " ?";
     return "reshard, " + scenario.engine.title + " (hybrid)" + mark;
 }
 

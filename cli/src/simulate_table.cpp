@@ -113,6 +113,7 @@ std::string host_of(Activity activity) {
             return "hosts of all ranks";
         case Activity::kGrouping:
         case Activity::kCalls:
+        case Activity::kStaging:
             return "host of trainers";
         case Activity::kLoading:
         case Activity::kPosting:

@@ -73,7 +73,8 @@ public:
         }
     }
 
-    void build() {
+    /// `has_broadcast`: the gathered parameters are broadcast; else they stay on the trainers.
+    void build(bool has_broadcast) {
         std::vector<Bytes> exported(spheres_);
         for (const auto& [index, entry] : classes_) {
             gather_.payload += entry->parameter.bytes();
@@ -94,7 +95,11 @@ public:
         for (std::uint32_t sphere = 0; sphere < spheres_; ++sphere) {
             gather_.copied = std::max(gather_.copied, expert_bytes[sphere] + dense_bytes[sphere] * copies + exported[sphere]);
         }
-        add_broadcast();
+        if (has_broadcast) {
+            add_broadcast();
+        } else {
+            plan_.stages.push_back(std::move(gather_));
+        }
     }
 
 private:
@@ -289,8 +294,10 @@ private:
     [[nodiscard]] std::vector<RankId> broadcast_group(RankId root, std::uint32_t turn) const {
         const auto& cluster = scenario_.cluster;
         std::vector<RankId> group{root};
-        for (std::uint32_t i = 0; i < cluster.train_gpus() && scenario_.engine.options.broadcast_includes_trainers; ++i) {
-            if (cluster.trainer(i) != root) {
+        const auto others = scenario_.engine.options.broadcast_group;
+        for (std::uint32_t i = 0; i < cluster.train_gpus() && others != BroadcastGroup::kGenerators; ++i) {
+            const bool is_near = cluster.domain_of(cluster.trainer(i)) == cluster.domain_of(root);
+            if (cluster.trainer(i) != root && (is_near || others == BroadcastGroup::kAll)) {
                 group.push_back(cluster.trainer(i));
             }
         }
@@ -338,8 +345,12 @@ std::vector<RankId> first_holders(const WorkloadClass& entry, std::uint32_t trai
 
 void add_gather_broadcast(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes) {
     if (!classes.empty()) {
-        GatherBuilder{plan, scenario, workload, classes}.build();
+        GatherBuilder{plan, scenario, workload, classes}.build(true);
     }
+}
+
+void add_gather(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes) {
+    GatherBuilder{plan, scenario, workload, classes}.build(false);
 }
 
 void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Workload& workload,

@@ -50,7 +50,9 @@ public:
             } else if (stage.kind == StageKind::kRelay) {
                 add_relays(i);
             } else if (stage.kind == StageKind::kBroadcast) {
-                add_packs(i - 1, stage);
+                add_packs(i - 1, classes_of(stage));
+            } else if (i + 1 == plan_.stages.size() || plan_.stages[i + 1].kind != StageKind::kBroadcast) {
+                add_gathered(i);
             }
         }
         add_shadow();
@@ -118,25 +120,18 @@ private:
 
     /// What an export task gathered beside the tensor that closes a pack: the other ranks' experts, or in FSDP, which
     /// stacks them, all others.
-    [[nodiscard]] Bytes gather_output(const PlanStage& broadcast) const {
+    [[nodiscard]] Bytes gather_output(const ClassIndices& classes) const {
         const auto& train = scenario_.train;
         Bytes largest;
-        for (const auto& collective : broadcast.collectives) {
-            for (const auto index : collective.parameters) {
-                const auto& parameter = workload_.classes()[index].parameter;
-                largest = parameter.is_expert()
-                              ? std::max(largest,
-                                         parameter.tensor_bytes() *
-                                             ((train.is_fsdp() && train.ep > 1 ? parameter.experts : train.ep) - 1))
-                              : largest;
-            }
+        for (const auto index : classes) {
+            const auto& parameter = workload_.classes()[index].parameter;
+            const auto gathered = train.is_fsdp() && train.ep > 1 ? parameter.experts : train.ep;
+            largest = parameter.is_expert() ? std::max(largest, parameter.tensor_bytes() * (gathered - 1)) : largest;
         }
         return largest;
     }
 
-    void add_packs(std::size_t index, const PlanStage& broadcast) {
-        const auto& options = scenario_.engine.options;
-        const auto& cluster = scenario_.cluster;
+    static ClassIndices classes_of(const PlanStage& broadcast) {
         ClassIndices classes;
         for (const auto& collective : broadcast.collectives) {
             classes.insert(classes.end(), collective.parameters.begin(), collective.parameters.end());
@@ -145,16 +140,42 @@ private:
         const auto repeated =
             std::unique(classes.begin(), classes.end());  // clang 14 cannot take ranges that return one
         classes.erase(repeated, classes.end());
+        return classes;
+    }
+
+    /// Packs in flight on trainers: of the root with the largest, and of all roots.
+    [[nodiscard]] std::pair<Held, Bytes> packs_in_flight(const ClassIndices& classes) const {
         Held root;
-        Bytes on_trainers;
+        Bytes all;
         for (const auto& sent :
              dealt_packs(scenario_,
                          workload_,
                          classes,
-                         pack_target(scenario_.engine, cluster.train_system().gpu_memory.value))) {
-            raise(root, Bytes{most_in_flight(sent.packs, options.buffers)}, sent.root);
-            on_trainers += Bytes{most_in_flight(sent.packs, options.buffers)};
+                         pack_target(scenario_.engine, scenario_.cluster.train_system().gpu_memory.value))) {
+            const Bytes packs{most_in_flight(sent.packs, scenario_.engine.options.buffers)};
+            raise(root, packs, sent.root);
+            all += packs;
         }
+        return {root, all};
+    }
+
+    /// Packs that are gathered and stay on the trainers, from where receivers get their pieces.
+    void add_gathered(std::size_t index) {
+        ClassIndices classes;
+        for (std::uint32_t i = 0; i < workload_.classes().size(); ++i) {
+            classes.push_back(i);
+        }
+        const auto root = packs_in_flight(classes).first;
+        add(account_.train,
+            memory_of(index,
+                      root.rank,
+                      {{MemoryCause::kPackLists, root.bytes}, {MemoryCause::kGatherOutput, gather_output(classes)}}));
+    }
+
+    void add_packs(std::size_t index, const ClassIndices& classes) {
+        const auto& options = scenario_.engine.options;
+        const auto& cluster = scenario_.cluster;
+        const auto [root, on_trainers] = packs_in_flight(classes);
         Bytes received;
         for (const auto& sent :
              dealt_packs(scenario_,
@@ -163,13 +184,13 @@ private:
                          pack_target(scenario_.engine, cluster.generate_system().gpu_memory.value))) {
             received += Bytes{most_in_flight(sent.packs, options.buffers)};
         }
-        const auto from_others = options.broadcast_includes_trainers ? on_trainers - root.bytes : Bytes{};
+        const auto from_others = options.broadcast_group != BroadcastGroup::kGenerators ? on_trainers - root.bytes : Bytes{};
         add(account_.train,
             memory_of(index,
                       root.rank,
                       {{MemoryCause::kPackLists, root.bytes},
                        {MemoryCause::kPacks, root.bytes},
-                       {MemoryCause::kGatherOutput, gather_output(broadcast)},
+                       {MemoryCause::kGatherOutput, gather_output(classes)},
                        {MemoryCause::kReceivedPacks, from_others}}));
         add(account_.generation,
             memory_of(index, cluster.generator(0), {{MemoryCause::kReceivedPacks, received}}));

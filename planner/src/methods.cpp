@@ -185,6 +185,9 @@ Result<Plan> plan_of(Method method, const Scenario& scenario, const Workload& wo
             add_gather_broadcast(plan, scenario, workload, everything);
             break;
         case Method::kDirect:
+            if (scenario.engine.options.direct_source == DirectSource::kGathered) {
+                add_gather(plan, scenario, workload, everything);
+            }
             add_transfers(plan, scenario.cluster, workload, everything, Spread::kEveryReplica, order);
             break;
         case Method::kStriped:

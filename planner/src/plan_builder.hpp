@@ -22,6 +22,10 @@ void add_gather_broadcast(Plan& plan, const Scenario& scenario, const Workload& 
 void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Workload& workload,
                                 const ClassIndices& classes);
 
+/// The gather alone, for an engine that sends pieces of full parameters. Pre: there are classes.
+/// Source: miles update_weight_from_distributed; NeMo RL docs/guides/checkpoint-engine-refit.md.
+void add_gather(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes);
+
 /// How point-to-point transfers are spread over the replicas of source and destination.
 enum class Spread : std::uint8_t {
     kEveryReplica,  ///< Each destination rank gets all it wants from a holder; holders take turns.

@@ -19,12 +19,13 @@
 namespace refit {
 namespace {
 
-/// Methods that NeMo RL runs and whose costs published times determine.
-bool is_calibrated(const Plan& plan, const EngineOptions& options) {
+/// Methods that the engine runs and whose costs published times determine.
+bool is_calibrated(const Plan& plan, const Engine& engine) {
     const auto coverage = plan.coverage.kind();
-    const bool is_run = plan.method == Method::kGatherBroadcast ||
-                        (plan.method == Method::kHybrid && coverage != Coverage::kAll && coverage != Coverage::kPattern);
-    return is_run && options.has_plain_broadcast();
+    const bool has_its_coverage =
+        plan.method != Method::kHybrid || (coverage != Coverage::kAll && coverage != Coverage::kPattern);
+    const auto* path = engine.path_of(name_of(plan.method));
+    return has_its_coverage && path != nullptr && path->is_calibrated;
 }
 
 double share(double part, Seconds whole) { return whole.value() > 0.0 ? std::min(1.0, part / whole.value()) : 0.0; }
@@ -77,6 +78,7 @@ Bottleneck bottleneck_of(const PlanLoads& loads, const Setting& setting, const E
     for (const auto& [name, resource] : {std::pair{"collective calls", "collective-calls"},
                                          std::pair{"loading", "loading"},
                                          std::pair{"device copies", "device-copies"},
+                                         std::pair{"staging", "staging"},
                                          std::pair{"control", "fixed"},
                                          std::pair{"finalising experts", "finalize"}}) {
         double seconds = 0.0;
@@ -121,12 +123,10 @@ double error_of(Seconds predicted, const PublishedTime& published) {
 
 std::optional<PublishedTime> published_time(const Scenario& scenario, Method method, Seconds predicted,
                                             std::span<const PublishedRecord> records) {
-    const std::string engine = method == Method::kGatherBroadcast ? "nemo-rl-broadcast"
-                               : method == Method::kHybrid        ? "nemo-rl-reshard"
-                                                                  : "";
+    const auto* path = scenario.engine.path_of(name_of(method));
     for (const auto& id : scenario.published) {
         const auto* record = record_of(records, id);
-        if (record == nullptr || engine.empty() || record->engine != engine) {
+        if (record == nullptr || path == nullptr || record->engine != path->name) {
             continue;
         }
         PublishedTime time{id, record->seconds, {}, {}, 0.0, record->inferred};
@@ -265,7 +265,7 @@ private:
         MethodReport entry;
         entry.method = plan.method;
         auto estimated = estimate(loads, setting_);
-        entry.is_calibrated = is_calibrated(plan, scenario_.engine.options);
+        entry.is_calibrated = is_calibrated(plan, scenario_.engine);
         entry.seconds = estimated.total;
         const auto range = estimate_range(loads, setting_, entry.is_calibrated);
         entry.low = range.low;
@@ -308,10 +308,10 @@ private:
     void add_streams_trial() {
         const auto at = [&](std::uint32_t streams) {
             auto setting = setting_;
-            setting.streams = streams;
+            setting.options.streams = streams;
             return estimate(*hybrid_loads_, setting).total;
         };
-        const auto now = setting_.streams;
+        const auto now = setting_.options.streams;
         const auto most = std::max(now, scenario_.train.pp);
         const auto best = at(most);
         auto streams = now;
@@ -393,6 +393,9 @@ private:
     }
 
     void assume(const char* name, const Constant& constant, const char* unit) {
+        if (constant.source.empty()) {
+            return;  // the engine has no such cost
+        }
         const auto kind = constant.kind == "fitted" ? "fitted" : "assumed";
         report_.assumptions.push_back({name, constant.value, unit, constant.low, constant.high, constant.source, kind, constant.identified_by});
     }
@@ -413,6 +416,9 @@ private:
         assume("finalize_per_expert", constants.finalize_per_expert, "s");
         assume("finalize_slow_allgather_factor", constants.finalize_slow_allgather_factor, "1");
         assume("finalize_per_local_byte", constants.finalize_per_local_byte, "s/B");
+        assume("staging_cost_per_byte", constants.staging_cost_per_byte, "s/B");
+        assume("staging_tensor_cost", constants.staging_tensor_cost, "s");
+        assume("load_cost_per_byte", constants.load_cost_per_byte, "s/B");
         assume("nic_sharing", constants.nic_sharing, "1");
         assume("ring_nics", constants.ring_nics, "1");
         assume("ring_hop_cost", constants.ring_hop_cost, "s");

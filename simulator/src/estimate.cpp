@@ -22,14 +22,18 @@ public:
 
     Estimate run() {
         add_fixed();
-        add_bulk();
+        if (is_gathered_first()) {
+            add_gather_and_transfers();
+        } else {
+            add_bulk();
+        }
         for (const auto& stage : loads_.stages) {
             if (stage.kind == StageKind::kRelay) {
                 add_relays(stage);
             }
         }
         for (std::size_t i = 0; i + 1 < loads_.stages.size(); ++i) {
-            if (loads_.stages[i].kind == StageKind::kGather) {
+            if (loads_.stages[i].kind == StageKind::kGather && loads_.stages[i + 1].kind == StageKind::kBroadcast) {
                 add_gather_and_broadcast(loads_.stages[i], loads_.stages[i + 1]);
             }
         }
@@ -131,11 +135,15 @@ private:
         return sum;
     }
 
-    /// Several broadcasts run at once: as long as the longest, as the busiest NIC, and as NVLink, over which every
+    /// In turns, several broadcasts last as long as all of them. Else they run at once: as long as the longest, as the busiest NIC, and as NVLink, over which every
     /// receiver takes all of them.
     [[nodiscard]] RoleSum broadcasts_of(const StageLoads& stage) const {
         auto sum = sum_of(stage, CollectiveRole::kWeightBroadcast);
         if (stage.rings.size() < 2) {
+            return sum;
+        }
+        if (setting_.options.broadcast_in_turns) {
+            sum.rate = sum.bytes / sum.seconds;
             return sum;
         }
         const auto nic = constants().nic_efficiency.value;
@@ -153,7 +161,13 @@ private:
         return sum;
     }
 
-    void add_gather_and_broadcast(const StageLoads& gather, const StageLoads& broadcast) {
+    /// What trainers do, one after another, until a full parameter can be sent.
+    struct Chain {
+        double links = 0.0;
+        double on_nics = 0.0;  ///< Of these, what crosses NICs.
+        double total = 0.0;
+    };
+    Chain add_chain(const StageLoads& gather) {
         const auto pipeline = add_role(gather, CollectiveRole::kPipelineBroadcast, "pipeline broadcast");
         const auto tensor = add_role(gather, CollectiveRole::kTensorAllGather, "TP all-gather");
         const auto expert = add_role(gather, CollectiveRole::kExpertAllGather, "EP all-gather");
@@ -166,45 +180,118 @@ private:
              call_seconds,
              std::to_string(std::llround(calls)) + " calls x " + cost_text(constants().call_cost.value),
              {"call_cost"});
-        const auto links = pipeline.seconds + tensor.seconds + expert.seconds;
-        const auto chain = links + copy + call_seconds;
+        Chain chain;
+        chain.links = pipeline.seconds + tensor.seconds + expert.seconds;
+        chain.on_nics = (pipeline.crosses ? pipeline.seconds : 0.0) + (tensor.crosses ? tensor.seconds : 0.0) +
+                        (expert.crosses ? expert.seconds : 0.0);
+        chain.total = chain.links + copy + call_seconds;
+        return chain;
+    }
 
+    /// What the hosts of the trainers that gather most do with it before they send.
+    double add_staging(const StageLoads& gather) {
+        const auto bytes = gather.payload * setting_.exported_share;
+        const auto tensors = static_cast<double>(gather.loaded_tensors) * setting_.exported_tensors;
+        const auto& per_byte = constants().staging_cost_per_byte.value;
+        const auto& per_tensor = constants().staging_tensor_cost.value;
+        term("gather",
+             "staging",
+             per_byte * bytes + per_tensor * tensors,
+             bytes_text(bytes) + " x " + cost_text(per_byte * 1e9) + "/GB + " + std::to_string(std::llround(tensors)) +
+                 " tensors x " + cost_text(per_tensor),
+             {"staging_cost_per_byte", "staging_tensor_cost"});
+        return per_byte * bytes + per_tensor * tensors;
+    }
+
+    /// What the receivers' hosts do with what reached each of them.
+    double add_loading(double tensors, double bytes) {
+        const auto per_tensor = constants().tensor_cost.value + constants().tensor_cost_per_expert.value * setting_.experts;
+        const auto per_byte = constants().load_cost_per_byte.value;
+        std::vector<std::string> names{"tensor_cost", "tensor_cost_per_expert"};
+        auto formula = std::to_string(std::llround(tensors)) + " tensors x " + cost_text(per_tensor);
+        if (per_byte > 0.0) {
+            names.emplace_back("load_cost_per_byte");
+            formula += " + " + bytes_text(bytes) + " x " + cost_text(per_byte * 1e9) + "/GB";
+        }
+        const auto loading = tensors * per_tensor + bytes * per_byte;
+        term("load", "loading", loading, std::move(formula), std::move(names));
+        return loading;
+    }
+
+    void hide(std::string_view phase) {
+        for (auto& entry : result_.terms) {
+            entry.is_hidden = entry.is_hidden || entry.phase == phase;
+        }
+    }
+
+    void add_gather_and_broadcast(const StageLoads& gather, const StageLoads& broadcast) {
+        const auto chain = add_chain(gather);
         const auto sending = broadcasts_of(broadcast);
         const auto roots = broadcast.rings.size();
         term("broadcast",
              "weight broadcast",
              sending.seconds,
-             bytes_text(sending.bytes) + " / " + rate_text(sending.rate) + (roots > 1 ? " from " + std::to_string(roots) + " roots at once" : "") + sending.limit,
+             bytes_text(sending.bytes) + " / " + rate_text(sending.rate) +
+                 (roots > 1 ? " from " + std::to_string(roots) + " roots " + (setting_.options.broadcast_in_turns ? "in turns" : "at once") : "") +
+                 sending.limit,
              {sending.crosses ? "nic_efficiency" : "nvlink_efficiency", "nvlink_efficiency"});
+        const auto loading = add_loading(static_cast<double>(gather.loaded_tensors), broadcast.payload);
+        if (setting_.options.pack_overlap == PackOverlap::kSerial) {
+            phase("gather", chain.total);
+            phase("broadcast", sending.seconds);
+            phase("load", loading);
+            result_.transfer += Seconds{chain.links + sending.seconds};
+            return;
+        }
         // A broadcast hides behind work on NVLink, but not behind work on the same NICs.
-        const auto on_nics = (pipeline.crosses ? pipeline.seconds : 0.0) + (tensor.crosses ? tensor.seconds : 0.0) +
-                             (expert.crosses ? expert.seconds : 0.0);
-        const auto shared = sending.crosses ? constants().nic_sharing.value * std::min(sending.seconds, on_nics) : 0.0;
-        add_pipelined(gather, chain, sending.seconds, shared);
-        result_.transfer += Seconds{std::max(links, sending.seconds) + shared};
+        const auto shared = sending.crosses ? constants().nic_sharing.value * std::min(sending.seconds, chain.on_nics) : 0.0;
+        add_pipelined(loading, chain.total, sending.seconds, shared);
+        result_.transfer += Seconds{std::max(chain.links, sending.seconds) + shared};
     }
 
     /// Gather, broadcast and load run as a pipeline over packs.
-    void add_pipelined(const StageLoads& gather, double chain, double sending, double shared) {
-        const auto per_tensor = constants().tensor_cost.value + constants().tensor_cost_per_expert.value * setting_.experts;
-        const auto loading = static_cast<double>(gather.loaded_tensors) * per_tensor;
-        const auto moving = std::max(chain, sending) + shared;
-        const bool loading_binds = loading > moving;
-        term("load",
-             "loading",
-             loading,
-             std::to_string(gather.loaded_tensors) + " tensors x " + cost_text(per_tensor),
-             {"tensor_cost", "tensor_cost_per_expert"},
-             !loading_binds);
+    void add_pipelined(double loading, double chain, double sending, double shared) {
+        const bool loading_binds = loading > std::max(chain, sending) + shared;
         if (loading_binds) {
-            for (auto& entry : result_.terms) {
-                entry.is_hidden = entry.is_hidden || entry.phase == "gather" || entry.phase == "broadcast";
-            }
+            hide("gather");
+            hide("broadcast");
+        } else {
+            hide("load");
         }
         const bool broadcast_leads = sending > chain;
         phase("gather", broadcast_leads ? shared : chain, loading_binds);
         phase("broadcast", broadcast_leads ? sending : shared, loading_binds);
         phase("load", loading, !loading_binds);
+    }
+
+    [[nodiscard]] bool is_gathered_first() const {
+        return loads_.stages.size() > 1 && loads_.stages[0].kind == StageKind::kGather &&
+               loads_.stages[1].kind == StageKind::kTransfer;
+    }
+
+    /// Trainers gather full parameters, of which receivers then get the pieces that they want.
+    void add_gather_and_transfers() {
+        const auto& gather = loads_.stages[0];
+        auto chain = add_chain(gather);
+        chain.total += add_staging(gather);
+        const auto wire = add_wire(bulk_sums());
+        const auto loading = add_loading(setting_.direct_tensors, setting_.local_bytes);
+        result_.software += Seconds{chain.total - chain.links + loading};
+        if (setting_.options.pack_overlap == PackOverlap::kSerial) {
+            phase("gather", chain.total);
+            phase("bulk", wire);
+            phase("load", loading);
+            result_.transfer += Seconds{chain.links + wire};
+            return;
+        }
+        const auto longest = std::max({chain.total, wire, loading});
+        for (const auto& [name, seconds] : {std::pair{"gather", chain.total}, std::pair{"bulk", wire}, std::pair{"load", loading}}) {
+            phase(name, seconds, seconds < longest);
+            if (seconds < longest) {
+                hide(name);
+            }
+        }
+        result_.transfer += Seconds{std::max(chain.links, wire)};
     }
 
     /// Times of the transfer stages, summed as their schedule needs.
@@ -258,7 +345,23 @@ private:
         if (sums.stages == 0.0) {
             return;
         }
-        const auto in_flight = std::min<double>(setting_.streams, sums.stages);
+        const auto wire = add_wire(sums);
+        const auto software = add_bulk_software(sums.experts, sums.others);
+        result_.transfer += Seconds{wire};
+        const auto loading = loads_.method == Method::kDirect ? add_loading(setting_.direct_tensors, setting_.local_bytes) : 0.0;
+        const bool overlaps = setting_.options.pack_overlap == PackOverlap::kPipelined;
+        const bool loading_binds = overlaps && loading > wire + software;
+        phase("bulk", wire + software, loading_binds);
+        phase("load", loading, overlaps && !loading_binds);
+        if (overlaps && loading > 0.0) {
+            hide(loading_binds ? "bulk" : "load");
+        }
+        result_.software += Seconds{loading};
+    }
+
+    /// How long the transfers and the replicas' collectives keep the links busy.
+    double add_wire(const BulkSums& sums) {
+        const auto in_flight = std::min<double>(setting_.options.streams, sums.stages);
         const auto by_schedule = std::max(sums.all / in_flight, sums.longest);
         const auto by_receiver =
             std::max(sums.receive_on_nic + sums.replicas_on_nic, sums.receive_on_nvlink + sums.replicas_on_nvlink);
@@ -275,8 +378,7 @@ private:
              std::to_string(std::llround(sums.stages)) + " stages, " + std::to_string(std::llround(in_flight)) +
                  " in flight: " + parts,
              {"nic_efficiency", "nvlink_efficiency"});
-        add_bulk_software(sums.experts, sums.others, wire);
-        result_.transfer += Seconds{wire};
+        return wire;
     }
 
     /// Every message at a steady rate: as long as the busiest port, and a chunk more for each hop beyond the first.
@@ -298,11 +400,11 @@ private:
                  (on_spine > 0.0 ? ", " + stage.fabric.spine_name + " " + cost_text(on_spine) : "") + "; " +
                  std::to_string(stage.hops) + " hops in " + std::to_string(stage.chunks) + " chunks",
              {"nic_efficiency", "nvlink_efficiency"});
-        add_bulk_software(static_cast<double>(stage.expert_parameters), static_cast<double>(stage.other_parameters), wire);
+        phase("bulk", wire + add_bulk_software(static_cast<double>(stage.expert_parameters), static_cast<double>(stage.other_parameters)));
         result_.transfer += Seconds{wire};
     }
 
-    void add_bulk_software(double experts, double others, double wire) {
+    double add_bulk_software(double experts, double others) {
         const auto& cost = reading_.has_low_bulk_cost ? constants().bulk_parameter_cost_floor : constants().bulk_parameter_cost;
         const auto stages = static_cast<double>(setting_.train_stages);
         const auto grouping = cost.value * experts / stages;
@@ -317,8 +419,8 @@ private:
              posting,
              std::to_string(std::llround(others)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(constants().call_cost.value),
              {"call_cost"});
-        phase("bulk", wire + grouping + posting);
         result_.software += Seconds{grouping + posting};
+        return grouping + posting;
     }
 
     void add_finalize() {
@@ -346,12 +448,63 @@ private:
 
 }  // namespace
 
+namespace {
+
+/// Of the weights, what the trainers of one stage hold at most: of their bytes, and of their Hugging Face tensors.
+struct StageShare {
+    double bytes = 0.0;
+    double tensors = 0.0;
+};
+StageShare busiest_stage(const Workload& workload) {
+    std::vector<StageShare> stages(workload.train_stages());
+    StageShare all;
+    for (const auto& entry : workload.classes()) {
+        const auto tensors = static_cast<double>(entry.parameter.tensors_per_layer());
+        const auto bytes = entry.parameter.tensor_bytes().as_double() * tensors;
+        for (const auto& slice : entry.slices) {
+            const auto layers = slice.is_copy ? 0.0 : static_cast<double>(slice.layers);
+            stages[slice.train_stage].bytes += bytes * layers;
+            stages[slice.train_stage].tensors += tensors * layers;
+            all.bytes += bytes * layers;
+            all.tensors += tensors * layers;
+        }
+    }
+    StageShare most;
+    for (const auto& stage : stages) {
+        most.bytes = std::max(most.bytes, stage.bytes / all.bytes);
+        most.tensors = std::max(most.tensors, stage.tensors / all.tensors);
+    }
+    return most;
+}
+
+/// Hugging Face tensors that a generator loads after method direct: none, those of which it holds a part, or all.
+double direct_tensors(const Scenario& scenario, const Workload& workload) {
+    const auto loading = scenario.engine.options.direct_loading;
+    double tensors = 0.0;
+    for (const auto& entry : workload.classes()) {
+        const auto& parameter = entry.parameter;
+        const auto all = static_cast<double>(parameter.tensors());
+        const auto in_stage = std::ceil(all / scenario.generate.pp);
+        const auto local = parameter.is_expert() ? std::ceil(in_stage / scenario.generate.ep) : in_stage;
+        tensors += loading == DirectLoading::kAll ? all : loading == DirectLoading::kLocal ? local : 0.0;
+    }
+    return tensors;
+}
+
+}  // namespace
+
 Setting make_setting(const Scenario& scenario, const Workload& workload) {
     const auto& train = scenario.cluster.train_system();
     const auto& generate = scenario.cluster.generate_system();
     Setting setting;
     setting.constants = scenario.engine.constants;
-    setting.streams = scenario.engine.options.streams;
+    setting.options = scenario.engine.options;
+    if (setting.options.broadcast_root == BroadcastRoot::kEachStage) {
+        const auto most = busiest_stage(workload);
+        setting.exported_share = most.bytes;
+        setting.exported_tensors = most.tensors;
+    }
+    setting.direct_tensors = direct_tensors(scenario, workload);
     setting.gpus = scenario.cluster.gpus();
     setting.train_stages = scenario.train.pp;
     setting.hbm_copy = train.hbm_copy.value.bytes_per_second();

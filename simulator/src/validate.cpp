@@ -16,12 +16,9 @@
 namespace refit {
 namespace {
 
-/// What the engine of a record runs.
-std::optional<Method> method_of(const std::string& engine) {
-    if (engine == "nemo-rl-broadcast") {
-        return Method::kGatherBroadcast;
-    }
-    return engine == "nemo-rl-reshard" ? std::optional{Method::kHybrid} : std::nullopt;
+/// What the engine of a record runs; the path's method is one, or there is none.
+const EnginePath* path_of(const ValidationCase& one) {
+    return one.scenario ? one.scenario->engine.find_path(one.record.engine) : nullptr;
 }
 
 /// Whether two cases mean one refit: the same model, layouts, machines, engine and settings.
@@ -52,17 +49,21 @@ std::string longest_activity(const Simulation& simulation) {
 }
 
 Result<Prediction> predict(const Scenario& scenario,
-                           Method method,
+                           const EnginePath& path,
                            const Workload& workload,
                            bool is_simulated) {
-    const auto plan = make_plan(method, scenario, workload);
+    const auto method = parse_method(path.method);
+    if (!method) {
+        return Failure{method.error()};
+    }
+    const auto plan = make_plan(*method, scenario, workload);
     if (!plan) {
         return Failure{plan.error()};
     }
     const auto loads = make_loads(*plan, scenario.cluster);
     const auto setting = make_setting(scenario, workload);
     const auto estimated = estimate(loads, setting);
-    const auto range = estimate_range(loads, setting, true);
+    const auto range = estimate_range(loads, setting, path.is_calibrated);
     if (!is_simulated) {
         return Prediction{estimated.total,
                           range.low,
@@ -120,9 +121,9 @@ private:
         row.assumed = one.assumed;
         row.served_to_fit = one.record.served_to_fit;
         set_published(row);
-        const auto method = method_of(one.record.engine);
-        if (!one.scenario || !method) {
-            row.not_modelled = one.scenario ? "no method stands for this engine" : one.not_modelled;
+        const auto* path = path_of(one);
+        if (path == nullptr) {
+            row.not_modelled = one.scenario ? "the engine of the scenario has no path of this name" : one.not_modelled;
             row.configuration = configurations_++;
             rows_.push_back(std::move(row));
             return;
@@ -140,7 +141,7 @@ private:
             row.configuration = configurations_++;
             const auto workload = Workload::make(*one.scenario);
             row.payload = workload.payload_bytes();
-            auto prediction = predict(*one.scenario, *method, workload, options_.is_simulated);
+            auto prediction = predict(*one.scenario, *path, workload, options_.is_simulated);
             if (prediction) {
                 row.prediction = std::move(*prediction);
             } else {

@@ -190,7 +190,7 @@ Scenario random_scenario(Dice& dice, const std::string& model) {
     scenario.cluster = Cluster{
         scenario.cluster.train_system(), scenario.cluster.generate_system(), trainers, generators, placement};
     scenario.engine.options.broadcast_senders = static_cast<std::uint32_t>(dice.between(1, trainers));
-    scenario.engine.options.broadcast_includes_trainers = dice.once_in(2);
+    scenario.engine.options.broadcast_group = dice.once_in(2) ? BroadcastGroup::kAll : BroadcastGroup::kGenerators;
     scenario.rules = {};
     return scenario;
 }

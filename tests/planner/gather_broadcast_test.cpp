@@ -315,5 +315,36 @@ TEST(CoveragePattern, ThatMatchesNothingIsRefused) {
     EXPECT_EQ(plan.error()[0].rule, "no-bulk-parameter");
 }
 
+TEST(GatherBroadcast, TrainersOfTheRootsDomainMayTakePartAlone) {
+    const auto job = planned(
+        Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_group", "root-domain"}});
+    EXPECT_EQ(faults_of(job), "");
+    const auto& broadcast = job.stage(StageKind::kBroadcast).collectives.front();
+    const auto& group = job.plan.groups[broadcast.groups].front();
+    ASSERT_EQ(group.size(), 8U + 256U);
+    for (std::uint32_t i = 0; i < 8; ++i) {
+        EXPECT_EQ(group[i], RankId{i});
+    }
+    EXPECT_EQ(group[8], RankId{256});
+}
+
+TEST(DirectSource, GatheredIsTheGatherOfABroadcastAndTheTransfersOfShards) {
+    for (const auto* root : {"trainer-0", "each-pp-stage"}) {
+        const auto gathered =
+            planned(Method::kDirect,
+                    "deepseek-v3-h100",
+                    {{"engine.options.direct_source", "gathered"}, {"engine.options.broadcast_root", root}});
+        EXPECT_EQ(faults_of(gathered), "");
+        const auto shards = planned(Method::kDirect, "deepseek-v3-h100", {});
+        const auto broadcast =
+            planned(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_root", root}});
+        ASSERT_EQ(gathered.plan.stages.size(), shards.plan.stages.size() + 1);
+        EXPECT_EQ(gathered.plan.stages.front(), broadcast.plan.stages.front());
+        EXPECT_TRUE(std::equal(
+            shards.plan.stages.begin(), shards.plan.stages.end(), gathered.plan.stages.begin() + 1));
+        EXPECT_EQ(gathered.plan.blocks, shards.plan.blocks);
+    }
+}
+
 }  // namespace
 }  // namespace refit

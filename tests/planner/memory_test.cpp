@@ -111,6 +111,20 @@ TEST(MemoryAccount, BulkStagesAreAccountedEachWithItsRank) {
     EXPECT_EQ(MemoryAccount::worst(account.generation)->rank, RankId{256});
 }
 
+TEST(MemoryAccount, GatheredPacksStayOnTheTrainersThatDirectSendsFrom) {
+    const auto account = account_of(
+        Method::kDirect, "deepseek-v3-h100", {{"engine.options.direct_source", "gathered"}});
+    const auto broadcast = account_of(Method::kGatherBroadcast, "deepseek-v3-h100");
+    ASSERT_EQ(account.train.size(), 17U);
+    EXPECT_EQ(account.train[0].stage, 0U);
+    EXPECT_EQ(bytes_of(account.train[0], MemoryCause::kPackLists),
+              bytes_of(broadcast.train[0], MemoryCause::kPackLists));
+    EXPECT_EQ(bytes_of(account.train[0], MemoryCause::kGatherOutput),
+              bytes_of(broadcast.train[0], MemoryCause::kGatherOutput));
+    EXPECT_EQ(account.train[1].stage, 1U);
+    EXPECT_EQ(account.generation.size(), 16U);
+}
+
 TEST(MemoryAccount, RelayedMessagesTakeOneAStreamOnBothSides) {
     const auto account =
         account_of(Method::kOptimal, "qwen3-235b-h100", {{"engine.options.NRL_REFIT_NUM_STREAMS", "3"}});

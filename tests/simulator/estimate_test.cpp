@@ -169,5 +169,92 @@ TEST(Estimate, ARootInEachStageSparesThePipelineBroadcast) {
     EXPECT_NEAR(term(e.result, "weight broadcast"), 1'342'052'868'096.0 / 310.5e9, 1e-6);
 }
 
+// miles: every pipeline stage gathers its own, then its first rank broadcasts over its NIC, one stage after another, and
+// receivers load what came. Largest stages of DeepSeek-V3: four MoE layers.
+TEST(Estimate, MilesBroadcastsStageByStageAndOverlapsNothing) {
+    const auto e = estimated(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.name", "miles"}});
+    const auto& constants = e.setting.constants;
+    // 15/16 of 4 x 22,548,578,304 B of experts.
+    EXPECT_NEAR(term(e.result, "EP all-gather"), 84'557'168'640.0 / 310.5e9, 1e-6);
+    EXPECT_NEAR(term(e.result, "weight broadcast"), 1'342'052'868'096.0 / 47e9, 1e-6);
+    const auto per_tensor = constants.tensor_cost.value + 256 * constants.tensor_cost_per_expert.value;
+    EXPECT_NEAR(phase(e.result, "load"), 45'395 * per_tensor, 1e-9);
+    EXPECT_NEAR(e.result.total.value(),
+                constants.fixed_cost.value + phase(e.result, "gather") + phase(e.result, "broadcast") +
+                    phase(e.result, "load"),
+                1e-9);
+    for (const auto& entry : e.result.terms) {
+        EXPECT_FALSE(entry.is_hidden) << entry.name;
+    }
+}
+
+TEST(Estimate, RootsAtOnceShareTheReceiversAndRootsInTurnsDoNot) {
+    const auto turns = estimated(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.name", "miles"}});
+    const auto once = estimated(Method::kGatherBroadcast,
+                                "deepseek-v3-h100",
+                                {{"engine.name", "miles"}, {"engine.options.broadcast_in_turns", "false"}});
+    EXPECT_GT(phase(turns.result, "broadcast"), 3.0 * phase(once.result, "broadcast"));
+    EXPECT_EQ(phase(turns.result, "load"), phase(once.result, "load"));
+}
+
+TEST(Estimate, MilesSendsDirectFromWhatAStageGatheredAndStaged) {
+    const auto e = estimated(Method::kDirect, "deepseek-v3-h100", {{"engine.name", "miles"}});
+    const auto& constants = e.setting.constants;
+    // An MoE layer of 256 x 3 + 3 + 2 + 9 = 782 tensors and 23,014,573,056 B: experts 22,548,578,304, shared ones
+    // 88,080,384, gate 3,670,016 and its FP32 bias 1,024, attention 374,214,656, norms 28,672.
+    EXPECT_NEAR(term(e.result, "staging"),
+                4 * (23'014'573'056.0 * constants.staging_cost_per_byte.value +
+                     782 * constants.staging_tensor_cost.value),
+                1e-6);
+    EXPECT_EQ(term(e.result, "loading"), 0.0);
+    EXPECT_EQ(term(e.result, "other than FFN"), 0.0);
+    EXPECT_NEAR(e.result.total.value(),
+                constants.fixed_cost.value + phase(e.result, "gather") + phase(e.result, "bulk"),
+                1e-9);
+}
+
+// verl: the eight trainers of the root's node relay, so eight NICs leave it: 8 x 0.5 x 50 GB/s.
+TEST(Estimate, VerlLeavesOverTheNicsOfTheRootsNodeAndCopiesBuckets) {
+    const auto e = estimated(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.name", "verl"}});
+    EXPECT_NEAR(term(e.result, "weight broadcast"), 1'342'052'868'096.0 / 200e9, 1e-6);
+    EXPECT_NEAR(term(e.result, "loading"), 1342.052868096 * 9.2e-3, 1e-9);
+    const auto alone = estimated(Method::kGatherBroadcast,
+                                 "deepseek-v3-h100",
+                                 {{"engine.name", "verl"}, {"engine.options.broadcast_group", "generators"}});
+    EXPECT_NEAR(term(alone.result, "weight broadcast"), 1'342'052'868'096.0 / 25e9, 1e-6);
+}
+
+// Of Qwen3-235B's 36,945 tensors 94 x 128 x 3 = 36,096 are experts', of which a rank of EP8 loads 4,512, and all 849 others.
+TEST(Estimate, ReceiversOfVllmLoadTheTensorsOfWhichTheyHoldAPart) {
+    const std::pair<std::string, std::string> layout{"generate.layout", "tp8.ep8"};
+    const auto serial = estimated(Method::kDirect, "qwen3-235b-h100", {layout, {"engine.name", "vllm"}});
+    const auto loading = (4512 + 849) * serial.setting.constants.tensor_cost.value;
+    EXPECT_NEAR(term(serial.result, "loading"), loading, 1e-9);
+    EXPECT_NEAR(serial.result.total.value(), phase(serial.result, "bulk") + loading, 1e-9);
+    const auto pipelined = estimated(Method::kDirect,
+                                     "qwen3-235b-h100",
+                                     {layout, {"engine.name", "vllm"}, {"engine.options.pack_overlap", "pipelined"}});
+    EXPECT_NEAR(pipelined.result.total.value(), std::max(phase(serial.result, "bulk"), loading), 1e-9);
+    const auto all = estimated(Method::kDirect,
+                               "qwen3-235b-h100",
+                               {layout, {"engine.name", "vllm"}, {"engine.options.direct_loading", "all"}});
+    EXPECT_NEAR(term(all.result, "loading"), 36'945 * serial.setting.constants.tensor_cost.value, 1e-9);
+}
+
+TEST(Estimate, NixlLastsAsLongAsTheLongestOfGatherWireAndLoading) {
+    const std::initializer_list<std::pair<std::string, std::string>> nixl{{"engine.options.direct_source", "gathered"},
+                                                                          {"engine.options.direct_loading", "all"}};
+    const auto e = estimated(Method::kDirect, "deepseek-v3-h100", nixl);
+    const auto chain = estimated(Method::kGatherBroadcast, "deepseek-v3-h100");
+    double gathering = 0.0;
+    for (const auto* name : {"pipeline broadcast", "EP all-gather", "device copies", "collective calls"}) {
+        EXPECT_EQ(term(e.result, name), term(chain.result, name)) << name;
+        gathering += term(e.result, name);
+    }
+    EXPECT_EQ(term(e.result, "loading"), term(chain.result, "loading"));
+    // Fixed: 0.14 s + 512 x 0.3 ms.
+    EXPECT_NEAR(e.result.total.value(), 0.2936 + gathering, 1e-9);
+}
+
 }  // namespace
 }  // namespace refit

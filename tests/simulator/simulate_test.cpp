@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/simulate.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -133,6 +134,39 @@ TEST(Simulate, AgreesWithTheClosedFormOnPublishedScenarios) {
             EXPECT_NEAR(job.result.seconds() / closed.total.value(), 1.0, 0.10);
         }
     }
+}
+
+TEST(Simulate, AgreesWithTheClosedFormOnOtherEngines) {
+    const auto expect_agreement = [](const Simulated& job) {
+        const auto setting = make_setting(job.scenario, job.workload);
+        const auto closed = estimate(make_loads(job.plan, job.scenario.cluster), setting).total.value();
+        EXPECT_NEAR(job.result.seconds() / closed, 1.0, 0.05) << job.scenario.name << ", " << job.scenario.engine.name;
+    };
+    for (const auto* name : {"deepseek-v3-h100", "qwen3-235b-h100"}) {
+        expect_agreement(simulated(Method::kGatherBroadcast, name, {{"engine.name", "miles"}}));
+        expect_agreement(simulated(Method::kDirect, name, {{"engine.name", "miles"}}));
+        expect_agreement(simulated(Method::kGatherBroadcast, name, {{"engine.name", "verl"}}));
+        expect_agreement(simulated(Method::kDirect, name, {{"engine.name", "vllm"}}));
+        expect_agreement(simulated(
+            Method::kDirect,
+            name,
+            {{"engine.options.direct_source", "gathered"}, {"engine.options.direct_loading", "all"}}));
+    }
+}
+
+// Packs of 0.5 GiB of one matrix: one pack, which is gathered over NVLink, sent over the root's NIC and loaded.
+TEST(Simulate, SerialPacksAreGatheredThenSentThenLoaded) {
+    const auto job = simulated(Method::kGatherBroadcast, "reshard-two-domains", {{"engine.name", "miles"}});
+    const auto& constants = job.scenario.engine.constants;
+    const auto gathering = 8'589'934'592.0 * 3 / 4 / 310.5e9;
+    const auto sending = 8'589'934'592.0 / 47e9;
+    EXPECT_NEAR(critical(job.result, Activity::kTensorAllGather), gathering, 1e-9);
+    EXPECT_NEAR(busy(job.result, Activity::kLoading), constants.tensor_cost.value, 1e-9);
+    // The last of 17 ranks has the pack 15 hops later.
+    EXPECT_NEAR(job.result.seconds(),
+                constants.fixed_cost.value + gathering + 3 * 8'589'934'592.0 / 1450e9 + sending +
+                    std::max(constants.tensor_cost.value, 15 * constants.ring_hop_cost.value),
+                1e-9);
 }
 
 TEST(Simulate, TheCriticalPathTilesTheTime) {

@@ -21,9 +21,18 @@ using Word = std::pair<std::string_view, Value>;
 
 constexpr std::array kRoots{Word<BroadcastRoot>{"trainer-0", BroadcastRoot::kTrainer0},
                             Word<BroadcastRoot>{"each-pp-stage", BroadcastRoot::kEachStage}};
-constexpr std::array kGroups{Word<bool>{"all", true}, Word<bool>{"generators", false}};
+constexpr std::array kGroups{Word<BroadcastGroup>{"all", BroadcastGroup::kAll},
+                             Word<BroadcastGroup>{"root-domain", BroadcastGroup::kRootDomain},
+                             Word<BroadcastGroup>{"generators", BroadcastGroup::kGenerators}};
 constexpr std::array kOrders{Word<TransferOrder>{"by-tensor", TransferOrder::kByTensor},
                              Word<TransferOrder>{"rounds", TransferOrder::kRounds}};
+constexpr std::array kOverlaps{Word<PackOverlap>{"pipelined", PackOverlap::kPipelined},
+                               Word<PackOverlap>{"serial", PackOverlap::kSerial}};
+constexpr std::array kSources{Word<DirectSource>{"shards", DirectSource::kShards},
+                              Word<DirectSource>{"gathered", DirectSource::kGathered}};
+constexpr std::array kLoadings{Word<DirectLoading>{"none", DirectLoading::kNone},
+                               Word<DirectLoading>{"local", DirectLoading::kLocal},
+                               Word<DirectLoading>{"all", DirectLoading::kAll}};
 constexpr std::array kFlags{Word<bool>{"false", false}, Word<bool>{"true", true}};
 
 class VariantReader {
@@ -94,8 +103,12 @@ private:
 void read_engine_variants(const ScenarioDraft& draft, EngineOptions& options, Faults& faults) {
     VariantReader reader{draft, faults};
     reader.word<BroadcastRoot>("broadcast_root", kRoots, options.broadcast_root);
-    reader.word<bool>("broadcast_group", kGroups, options.broadcast_includes_trainers);
+    reader.word<BroadcastGroup>("broadcast_group", kGroups, options.broadcast_group);
     reader.count("broadcast_senders", options.broadcast_senders);
+    reader.word<bool>("broadcast_in_turns", kFlags, options.broadcast_in_turns);
+    reader.word<PackOverlap>("pack_overlap", kOverlaps, options.pack_overlap);
+    reader.word<DirectSource>("direct_source", kSources, options.direct_source);
+    reader.word<DirectLoading>("direct_loading", kLoadings, options.direct_loading);
     reader.word<TransferOrder>("transfer_order", kOrders, options.transfer_order);
     reader.word<bool>("shadow_copy", kFlags, options.has_shadow_copy);
 }

@@ -28,6 +28,8 @@ public:
     [[nodiscard]] Figure<Bytes> bytes(const char* key) { return figure<Bytes>(key, parse_bytes, Bytes{1U}); }
     /// A constant in its base unit.
     [[nodiscard]] Constant constant(const char* key);
+    /// The same; without one, no cost.
+    [[nodiscard]] Constant cost(const char* key) { return ask(key) ? constant(key) : Constant{}; }
     /// A constant above 0 and at most 1: the part of a rate that is reached.
     [[nodiscard]] Constant efficiency(const char* key);
     /// The value of an entry without a range of its own.

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine_file.hpp"
 #include "figures.hpp"
 #include "refit/io/hugging_face.hpp"
 #include "refit/io/json_file.hpp"
@@ -91,28 +92,6 @@ System system_from(const Json& json, const std::string& origin, Faults& faults) 
     }
     reader.refuse_unknown({"schema", "schema_version"});
     return system;
-}
-
-EngineConstants constants_from(const Json& json, const std::string& origin, Faults& faults) {
-    FigureReader reader{json, origin, faults, "/constants"};
-    EngineConstants constants{.nic_efficiency = reader.efficiency("nic_efficiency"),
-            .nvlink_efficiency = reader.efficiency("nvlink_efficiency"),
-            .call_cost = reader.constant("call_cost"),
-            .tensor_cost = reader.constant("tensor_cost"),
-            .tensor_cost_per_expert = reader.constant("tensor_cost_per_expert"),
-            .fixed_cost = reader.constant("fixed_cost"),
-            .fixed_cost_per_gpu = reader.constant("fixed_cost_per_gpu"),
-            .bulk_parameter_cost = reader.constant("bulk_parameter_cost"),
-            .bulk_parameter_cost_floor = reader.constant("bulk_parameter_cost_floor"),
-            .finalize_per_expert = reader.constant("finalize_per_expert"),
-            .finalize_slow_allgather_factor = reader.efficiency("finalize_slow_allgather_factor"),
-            .finalize_per_local_byte = reader.constant("finalize_per_local_byte"),
-            .nic_sharing = reader.constant("nic_sharing"),
-            .ring_nics = reader.constant("ring_nics"),
-            .ring_hop_cost = reader.constant("ring_hop_cost"),
-            .model_error = reader.constant("model_error")};
-    reader.refuse_unknown();
-    return constants;
 }
 
 bool is_same_name(std::string_view a, std::string_view b) {
@@ -238,25 +217,7 @@ Result<Engine> Library::engine(const std::string& name) const {
     if (!json) {
         return Failure{json.error()};
     }
-    Faults faults;
-    FigureReader reader{*json, file->string(), faults};
-    Engine engine;
-    engine.name = reader.text("name");
-    engine.title = reader.text("title");
-    engine.version = reader.text("version");
-    engine.constants = constants_from(json->value("constants", Json::object()), file->string(), faults);
-    const auto options = json->value("options", Json::object());
-    FigureReader option_reader{options, file->string(), faults, "/options"};
-    engine.options.streams = static_cast<std::uint32_t>(option_reader.option("NRL_REFIT_NUM_STREAMS", 1.0, 64.0));
-    engine.options.buffers = static_cast<std::uint32_t>(option_reader.option("NRL_REFIT_NUM_BUFFERS", 1.0, 64.0));
-    engine.options.buffer_memory_ratio = option_reader.option("NRL_REFIT_BUFFER_MEMORY_RATIO", 0.0001, 0.5);
-    engine.pack_cap = option_reader.bytes("pack_cap").value;
-    option_reader.refuse_unknown();
-    reader.refuse_unknown({"schema", "schema_version", "constants", "options"});
-    if (!faults.empty()) {
-        return fail(std::move(faults));
-    }
-    return engine;
+    return engine_from_json(*json, file->string());
 }
 
 Result<RuleSet> Library::rules(const std::string& engine, const std::string& version) const {
@@ -265,6 +226,9 @@ Result<RuleSet> Library::rules(const std::string& engine, const std::string& ver
         if (name.starts_with(engine + "@")) {
             versions.push_back(name.substr(engine.size() + 1));
         }
+    }
+    if (versions.empty()) {
+        return RuleSet{.engine = engine, .version = version, .source = "", .rules = {}};
     }
     if (std::ranges::find(versions, version) != versions.end()) {
         return read_rules(folder_ / "rules" / (engine + "@" + version + ".json"));

@@ -148,12 +148,15 @@ std::optional<LayoutText> read_layout(const MemberReader& record, const char* ke
         return std::nullopt;
     }
     LayoutText layout;
+    std::optional<std::uint32_t> engines;
     for (const auto& [name, value] : members->items()) {
         if (value.is_null()) {
             continue;
         }
         auto* axis = axis_of(layout, name);
-        if (axis == &layout.fsdp && value.is_boolean()) {
+        if (name == "engines") {
+            engines = members->count("engines");
+        } else if (axis == &layout.fsdp && value.is_boolean()) {
             const auto over = name == "hsdp" ? ShardsOver::kSome : ShardsOver::kAll;
             side.shards = members->flag(name.c_str()) ? over : side.shards;
         } else if (axis != nullptr) {
@@ -161,6 +164,9 @@ std::optional<LayoutText> read_layout(const MemberReader& record, const char* ke
         } else {
             side.unplaced.push_back(name);
         }
+    }
+    if (engines) {
+        layout.dp = layout.dp.value_or(1) * *engines;  // inference engines side by side, each with a copy
     }
     return layout;
 }

@@ -58,8 +58,12 @@ Json scenario_json(const Scenario& scenario) {
                 {"NRL_REFIT_NUM_BUFFERS", scenario.engine.options.buffers},
                 {"NRL_REFIT_BUFFER_MEMORY_RATIO", scenario.engine.options.buffer_memory_ratio},
                 {"broadcast_root", name_of(scenario.engine.options.broadcast_root)},
-                {"broadcast_group", scenario.engine.options.broadcast_includes_trainers ? "all" : "generators"},
+                {"broadcast_group", name_of(scenario.engine.options.broadcast_group)},
                 {"broadcast_senders", scenario.engine.options.broadcast_senders},
+                {"broadcast_in_turns", scenario.engine.options.broadcast_in_turns},
+                {"pack_overlap", name_of(scenario.engine.options.pack_overlap)},
+                {"direct_source", name_of(scenario.engine.options.direct_source)},
+                {"direct_loading", name_of(scenario.engine.options.direct_loading)},
                 {"transfer_order", name_of(scenario.engine.options.transfer_order)},
                 {"shadow_copy", scenario.engine.options.has_shadow_copy}}}}},
             {"published", scenario.published}};

@@ -27,9 +27,12 @@ struct Reading {
 /// Everything of a scenario that the closed form needs beside a plan's loads.
 struct Setting {
     EngineConstants constants;
-    std::uint32_t streams = 2;
     std::uint32_t gpus = 1;
     std::uint32_t train_stages = 1;
+    EngineOptions options;
+    double exported_share = 1.0;   ///< Of the bytes that are exported, what the busiest set of trainers exports.
+    double exported_tensors = 1.0; ///< The same of the Hugging Face tensors.
+    double direct_tensors = 0.0;   ///< Hugging Face tensors that a generator loads after method direct.
     double hbm_copy = 1.0;         ///< Of a trainer. Unit: bytes per second.
     double train_nic = 1.0;        ///< Line rates of one GPU. Unit: bytes per second.
     double train_nvlink = 1.0;

@@ -24,6 +24,7 @@ enum class Activity : std::uint8_t {
     kPipelineBroadcast,  ///< Shards go to the other trainer stages.
     kTensorAllGather,
     kExpertAllGather,
+    kStaging,          ///< Gathered tensors pass through a copy on a sender's host.
     kCopies,           ///< Gathered tensors are taken from lists and packed.
     kWeightBroadcast,  ///< A pack goes to all receivers.
     kLoading,          ///< A receiver's host loads a pack tensor by tensor.
@@ -34,10 +35,10 @@ enum class Activity : std::uint8_t {
     kUnpacking,        ///< A receiver copies regions into place.
     kFinalising,       ///< Work on a receiver after the last tensor.
 };
-inline constexpr std::size_t kActivities = 15;
+inline constexpr std::size_t kActivities = 16;
 
 /// "control", "grouped experts", "collective calls", "pipeline broadcast", "TP all-gather", "EP all-gather",
-/// "device copies", "weight broadcast", "loading", "posting", "transfers", "replicas", "relays", "unpacking",
+/// "staging", "device copies", "weight broadcast", "loading", "posting", "transfers", "replicas", "relays", "unpacking",
 /// "finalising".
 [[nodiscard]] std::string_view name_of(Activity activity) noexcept;
 /// The phase of a report that an activity belongs to: "fixed", "bulk", "gather", "broadcast", "load",

@@ -88,8 +88,8 @@ struct ValidateOptions {
     std::function<void(const std::string& id, double done)> progress;
 };
 
-/// Predicts every case that has a scenario. The method is the engine's own: gather-broadcast for
-/// "nemo-rl-broadcast", hybrid for "nemo-rl-reshard". A simulated prediction takes the closed form's range,
+/// Predicts every case that has a scenario. The method is that of the engine's path by the
+/// record's name. A simulated prediction takes the closed form's range,
 /// in proportion. `anchors`: records of a calculator by size, for a baseline; may be empty.
 [[nodiscard]] Validation validate(std::span<const ValidationCase> cases,
                                   std::span<const PublishedRecord> anchors,

@@ -44,18 +44,22 @@ public:
         : builder_{builder},
           stage_{stage},
           gather_{builder.plan().stages[stage]},
-          broadcast_{builder.plan().stages[stage + 1]},
+          broadcasts_{broadcasts_of(builder.plan(), stage)},
           after_{after},
-          by_stage_{builder.scenario().engine.options.broadcast_root == BroadcastRoot::kEachStage} {
-        for (const auto& collective : broadcast_.collectives) {
+          by_stage_{options().broadcast_root == BroadcastRoot::kEachStage},
+          is_serial_{options().pack_overlap == PackOverlap::kSerial} {
+        for (const auto& collective : broadcasts_) {
             classes_.insert(classes_.end(), collective.parameters.begin(), collective.parameters.end());
+        }
+        for (std::uint32_t index = 0; broadcasts_.empty() && index < builder.workload().classes().size(); ++index) {
+            classes_.push_back(index);
         }
         std::ranges::sort(classes_);
         const auto repeated = std::unique(classes_.begin(), classes_.end());
         classes_.erase(repeated, classes_.end());
     }
 
-    TaskIds run() {
+    GatheredTasks run() {
         make_chains();
         std::size_t most = 0;
         for (const auto& chain : chains_) {
@@ -69,9 +73,15 @@ public:
                     add_pack(chain, chain.senders[sender], chain.senders[sender].packs[own]);
                 }
             }
+            if (pack == 0) {
+                first_ = gathered();
+            }
         }
-        TaskIds last;
+        auto last = broadcasts_.empty() ? gathered() : TaskIds{};
         for (const auto& [root, sent] : sent_) {
+            if (sent.empty()) {
+                continue;
+            }
             const auto lane = builder_.lane("broadcast from trainer " + std::to_string(root.index()));
             last.push_back(
                 builder_.add_delay({Activity::kWeightBroadcast, lane, next_item_ - 1, stage_ + 1, 0.0},
@@ -81,11 +91,28 @@ public:
         if (loaded_ != kNone) {
             last.push_back(loaded_);
         }
-        return last.empty() ? after_ : last;
+        return {first_.empty() ? after_ : first_, last.empty() ? after_ : last};
     }
 
 private:
     static constexpr std::uint32_t kNone = 0xffffffff;
+
+    [[nodiscard]] const EngineOptions& options() const noexcept { return builder_.scenario().engine.options; }
+
+    /// The broadcasts that follow the gather; none where receivers are sent what they want of it.
+    static std::span<const Collective> broadcasts_of(const Plan& plan, std::uint32_t stage) {
+        const bool has_them = stage + 1 < plan.stages.size() && plan.stages[stage + 1].kind == StageKind::kBroadcast;
+        return has_them ? std::span<const Collective>{plan.stages[stage + 1].collectives} : std::span<const Collective>{};
+    }
+
+    /// What every chain has gathered last.
+    [[nodiscard]] TaskIds gathered() const {
+        TaskIds tasks;
+        for (const auto& [chain, ready] : ready_) {
+            tasks.insert(tasks.end(), ready.begin(), ready.end());
+        }
+        return tasks;
+    }
 
     /// By how much the last of these ranks of a ring has a pack later than the root is done with it. Ranks
     /// behind it lag as far behind with the next pack too, so between packs only those count for which others
@@ -132,9 +159,9 @@ private:
             add_gathers(chain);
             chains_.push_back(std::move(chain));
         }
-        for (std::uint32_t i = 0; i < broadcast_.collectives.size(); ++i) {
-            const auto& groups = builder_.plan().groups[broadcast_.collectives[i].groups];
-            rings_of_root_[groups.front().front()] = builder_.ring_flows(broadcast_.collectives[i]);
+        for (const auto& collective : broadcasts_) {
+            const auto& groups = builder_.plan().groups[collective.groups];
+            rings_of_root_[groups.front().front()] = builder_.ring_flows(collective);
             const auto& group = groups.front();
             ranks_of_root_[group.front()] = group.size();
             trainers_of_root_[group.front()] = static_cast<std::size_t>(std::ranges::count_if(
@@ -233,9 +260,12 @@ private:
         const auto item = next_item_++;
         auto ready = ready_[chain.number].empty() ? after_ : ready_[chain.number];
         // The host waits for the buffer that it is about to fill.
-        const auto buffers = builder_.scenario().engine.options.buffers;
+        const auto buffers = options().buffers;
         if (freed.size() >= buffers) {
             ready.push_back(freed[freed.size() - buffers]);
+        }
+        if (is_serial_ && loaded_of_.contains(chain.number)) {
+            ready.push_back(loaded_of_.at(chain.number));
         }
         bool crosses = false;
         for (const auto role : kGatherRoles) {
@@ -246,8 +276,33 @@ private:
             }
         }
         ready = add_copies(chain, static_cast<double>(pack.bytes), crosses, item, ready);
+        if (broadcasts_.empty()) {
+            ready_[chain.number] = add_staging(chain, sender, pack, item, ready);
+            add_loading(pack, item, ready);
+            return;
+        }
         ready_[chain.number] = ready;
         add_broadcast(sender, pack, item, ready, sent, freed);
+        if (loaded_ != kNone) {
+            loaded_of_[chain.number] = loaded_;
+        }
+    }
+
+    /// Gathered tensors go through a copy on the sender's host.
+    TaskIds add_staging(const Chain& chain, const SentPacks& sender, const Pack& pack, std::uint32_t item, TaskIds after) {
+        double tensors = 0.0;
+        double bytes = 0.0;
+        for (const auto& piece : pack.pieces) {
+            tensors += static_cast<double>(piece.tensors);
+            bytes += static_cast<double>(piece.tensors * sender.runs[piece.run].bytes);
+        }
+        const auto& constants = builder_.constants();
+        const auto seconds =
+            tensors * constants.staging_tensor_cost.value + bytes * constants.staging_cost_per_byte.value;
+        if (!builder_.options().has_software || seconds == 0.0) {
+            return after;
+        }
+        return {builder_.add_delay({Activity::kStaging, chain.lane, item, stage_, 0.0}, seconds, after)};
     }
 
     TaskIds add_gather(const Chain& chain, const Part& part, std::uint32_t item, const TaskIds& after) {
@@ -339,6 +394,9 @@ private:
         if (!sent.empty()) {
             ready.push_back(sent.back());  // one communicator
         }
+        if (options().broadcast_in_turns && last_sent_ != kNone) {
+            ready.push_back(last_sent_);
+        }
         if (loaded_ != kNone) {
             ready.push_back(loaded_);  // receivers post it when they have loaded what came before
         }
@@ -346,7 +404,7 @@ private:
         if (loaded_ != kNone) {
             posted = {loaded_};
         }
-        const auto buffers = builder_.scenario().engine.options.buffers;
+        const auto buffers = options().buffers;
         if (sent.size() >= buffers) {
             posted.push_back(sent[sent.size() - buffers]);
         }
@@ -358,6 +416,10 @@ private:
                                         flow,
                                         rings.front().uses,
                                         ready));
+            last_sent_ = sent.back();
+            if (is_serial_) {
+                posted.push_back(last_sent_);
+            }
             freed.push_back(builder_.add_delay({Activity::kWeightBroadcast, lane, item, stage_ + 1, 0.0},
                                                lag(trainers_of_root_.at(sender.root)),
                                                TaskIds{sent.back()}));
@@ -365,28 +427,42 @@ private:
         add_loading(pack, item, posted);
     }
 
+    /// What receivers do with a pack, tensor by tensor. After a broadcast with all of it; else with what the engine says.
     void add_loading(const Pack& pack, std::uint32_t item, const TaskIds& posted) {
         double tensors = 0.0;
         for (const auto& piece : pack.pieces) {
             tensors += static_cast<double>(piece.tensors);
         }
+        auto bytes = static_cast<double>(pack.bytes);
+        if (broadcasts_.empty()) {
+            const auto& setting = builder_.setting();
+            tensors *= setting.direct_tensors / static_cast<double>(gather_.loaded_tensors);
+            bytes *= setting.local_bytes / gather_.payload.as_double();
+        }
         const auto& constants = builder_.constants();
         const auto per_tensor =
             constants.tensor_cost.value + constants.tensor_cost_per_expert.value * builder_.setting().experts;
-        if (builder_.options().has_software && tensors * per_tensor > 0.0) {
-            loaded_ = builder_.add_delay(
-                {Activity::kLoading, builder_.lane("generators, loading"), item, stage_ + 1, 0.0},
-                tensors * per_tensor,
-                posted);
+        const auto seconds = tensors * per_tensor + bytes * constants.load_cost_per_byte.value;
+        if (!builder_.options().has_software || seconds == 0.0) {
+            return;
         }
+        auto after = posted;
+        if (broadcasts_.empty() && loaded_ != kNone) {
+            after.push_back(loaded_);
+        }
+        loaded_ = builder_.add_delay(
+            {Activity::kLoading, builder_.lane("generators, loading"), item, stage_ + (broadcasts_.empty() ? 0 : 1), 0.0},
+            seconds,
+            after);
     }
 
     GraphBuilder& builder_;
     std::uint32_t stage_;
     const PlanStage& gather_;
-    const PlanStage& broadcast_;
+    std::span<const Collective> broadcasts_;
     TaskIds after_;
     bool by_stage_;  ///< Each stage's trainers gather and send what their stage holds.
+    bool is_serial_;  ///< A pack is loaded before its chain gathers the next.
     std::vector<std::uint32_t> classes_;
     std::vector<Chain> chains_;
     std::map<RankId, std::vector<RingFlow>> rings_of_root_;
@@ -395,13 +471,16 @@ private:
     std::map<std::uint32_t, TaskIds> ready_;          ///< By chain: what its next pack follows.
     std::map<RankId, TaskIds> sent_;                  ///< By root: its broadcasts so far.
     std::map<RankId, TaskIds> freed_;  ///< The same, until the last trainer can fill the buffer again.
+    std::map<std::uint32_t, std::uint32_t> loaded_of_;  ///< By chain: the same of its last pack.
+    TaskIds first_;                    ///< With which every chain has its first pack.
+    std::uint32_t last_sent_ = kNone;  ///< The last broadcast of any root.
     std::uint32_t loaded_ = kNone;     ///< The last pack's loading.
     std::uint32_t next_item_ = 0;
 };
 
 }  // namespace
 
-TaskIds add_gather_broadcast_tasks(GraphBuilder& builder, std::uint32_t gather_stage, const TaskIds& after) {
+GatheredTasks add_gather_tasks(GraphBuilder& builder, std::uint32_t gather_stage, const TaskIds& after) {
     return GatherTasks{builder, gather_stage, after}.run();
 }
 

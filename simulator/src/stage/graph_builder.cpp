@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, kActivities> kNames = {"control",
                                                               "pipeline broadcast",
                                                               "TP all-gather",
                                                               "EP all-gather",
+                                                              "staging",
                                                               "device copies",
                                                               "weight broadcast",
                                                               "loading",
@@ -28,6 +29,7 @@ constexpr std::array<std::string_view, kActivities> kNames = {"control",
                                                               "finalising"};
 constexpr std::array<std::string_view, kActivities> kPhases = {"fixed",
                                                                "bulk",
+                                                               "gather",
                                                                "gather",
                                                                "gather",
                                                                "gather",
@@ -263,6 +265,10 @@ std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) con
 
 namespace {
 
+bool has_broadcast(const Plan& plan, std::uint32_t gather) {
+    return gather + 1 < plan.stages.size() && plan.stages[gather + 1].kind == StageKind::kBroadcast;
+}
+
 /// Stages of a plan that run together, by the kind of the first.
 struct Section {
     StageKind kind = StageKind::kGather;
@@ -270,7 +276,8 @@ struct Section {
 };
 
 /// Transfers of all stages first, then relays, then each gather with its broadcast: one after another on both
-/// sides. Source: NeMo RL nccl_reshard_weight_synchronizer.py: what is gathered follows the bulk.
+/// sides. Source: NeMo RL nccl_reshard_weight_synchronizer.py: what is gathered follows the bulk. A gather without a
+/// broadcast goes before the transfers, which send from it.
 std::vector<Section> sections_of(const Plan& plan) {
     std::vector<Section> sections;
     Section transfers{StageKind::kTransfer, {}};
@@ -283,28 +290,71 @@ std::vector<Section> sections_of(const Plan& plan) {
                 sections.push_back({StageKind::kRelay, {i}});
                 break;
             case StageKind::kGather:
-                sections.push_back({StageKind::kGather, {i, i + 1}});
+                sections.push_back({StageKind::kGather, {i}});
+                if (has_broadcast(plan, i)) {
+                    sections.back().stages.push_back(i + 1);
+                }
                 break;
             case StageKind::kBroadcast:
                 break;
         }
     }
     if (!transfers.stages.empty()) {
-        sections.insert(sections.begin(), std::move(transfers));
+        const bool is_gathered_first = !sections.empty() && sections.front().stages.size() == 1 &&
+                                       sections.front().kind == StageKind::kGather;
+        sections.insert(sections.begin() + (is_gathered_first ? 1 : 0), std::move(transfers));
     }
     return sections;
 }
 
-TaskIds add_section(GraphBuilder& builder, const Section& section, const TaskIds& after) {
+GatheredTasks add_section(GraphBuilder& builder, const Section& section, const TaskIds& after) {
     builder.begin_section(section.stages);
     switch (section.kind) {
         case StageKind::kTransfer:
-            return add_transfer_tasks(builder, section.stages, after);
+            return {{}, add_transfer_tasks(builder, section.stages, after)};
         case StageKind::kRelay:
-            return add_relay_tasks(builder, section.stages.front(), after);
+            return {{}, add_relay_tasks(builder, section.stages.front(), after)};
         default:
-            return add_gather_broadcast_tasks(builder, section.stages.front(), after);
+            return add_gather_tasks(builder, section.stages.front(), after);
     }
+}
+
+/// Receivers load what method direct brings them while it comes, or once it is there.
+void add_direct_loading(GraphBuilder& builder, const TaskIds& before, TaskIds& ends) {
+    const auto& constants = builder.constants();
+    const auto& setting = builder.setting();
+    const auto seconds =
+        setting.direct_tensors *
+            (constants.tensor_cost.value + constants.tensor_cost_per_expert.value * setting.experts) +
+        setting.local_bytes * constants.load_cost_per_byte.value;
+    if (builder.plan().method != Method::kDirect || seconds == 0.0 || !builder.options().has_software) {
+        return;
+    }
+    const bool is_pipelined = setting.options.pack_overlap == PackOverlap::kPipelined;
+    const auto loaded = builder.add_delay({Activity::kLoading, builder.lane("generators, loading"), 0, 0, 0.0},
+                                          seconds,
+                                          is_pipelined ? before : ends);
+    ends.push_back(loaded);
+}
+
+/// Adds section after section. Transfers of gathered parameters begin with the first pack where packs are pipelined.
+TaskIds add_sections(GraphBuilder& builder, std::span<const Section> sections, TaskIds last) {
+    const bool is_pipelined = builder.scenario().engine.options.pack_overlap == PackOverlap::kPipelined;
+    for (const auto& section : sections) {
+        const auto added = add_section(builder, section, last);
+        if (section.kind == StageKind::kGather && section.stages.size() == 1 && sections.size() > 1 && is_pipelined) {
+            auto ends = added.last;
+            const auto sent = add_section(builder, sections[1], added.first);
+            ends.insert(ends.end(), sent.last.begin(), sent.last.end());
+            return ends;
+        }
+        auto ends = added.last;
+        if (sections.front().kind == StageKind::kTransfer) {
+            add_direct_loading(builder, last, ends);
+        }
+        last = std::move(ends);
+    }
+    return last;
 }
 
 void add_finalising(GraphBuilder& builder, const TaskIds& after) {
@@ -334,10 +384,7 @@ TaskGraph make_task_graph(const Plan& plan,
     const auto control =
         constants.fixed_cost.value + constants.fixed_cost_per_gpu.value * builder.setting().gpus;
     TaskIds last{builder.add_delay({Activity::kControl, builder.lane("control"), 0, 0, 0.0}, control, {})};
-    for (const auto& section : sections_of(plan)) {
-        last = add_section(builder, section, last);
-    }
-    add_finalising(builder, last);
+    add_finalising(builder, add_sections(builder, sections_of(plan), std::move(last)));
     return builder.finish();
 }
 

@@ -107,10 +107,15 @@ private:
     TaskGraph graph_;
 };
 
-/// Each adds the tasks of its stages after the tasks `after`, and returns those that the next must follow.
-[[nodiscard]] TaskIds add_gather_broadcast_tasks(GraphBuilder& builder,
-                                                 std::uint32_t gather_stage,
-                                                 const TaskIds& after);
+/// What a gather ends with.
+struct GatheredTasks {
+    TaskIds first;  ///< Every trainer has the first pack.
+    TaskIds last;   ///< All packs are gathered, broadcast where they are, and loaded.
+};
+
+/// Each adds the tasks of its stages after the tasks `after`, and returns those that the next must follow. A gather takes
+/// its broadcast along.
+[[nodiscard]] GatheredTasks add_gather_tasks(GraphBuilder& builder, std::uint32_t gather_stage, const TaskIds& after);
 [[nodiscard]] TaskIds add_transfer_tasks(GraphBuilder& builder,
                                          std::span<const std::uint32_t> stages,
                                          const TaskIds& after);

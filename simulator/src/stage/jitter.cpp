@@ -72,6 +72,7 @@ private:
     [[nodiscard]] double hosts_of(Activity activity) const {
         switch (activity) {
             case Activity::kCalls:
+            case Activity::kStaging:
             case Activity::kGrouping:
                 return cluster_.train_gpus();
             case Activity::kControl:

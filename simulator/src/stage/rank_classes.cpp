@@ -40,10 +40,14 @@ public:
                std::uint32_t trainers_per_stage)
         : plan_{plan}, stages_{stages}, cluster_{cluster} {
         colours_.resize(cluster.gpus());
+        const auto kind_of = [&](std::uint32_t stage) { return plan.stages[stage].kind; };
         const bool has_roots = std::ranges::any_of(stages, [&](std::uint32_t stage) {
-            return plan.stages[stage].kind == StageKind::kBroadcast &&
-                   plan.stages[stage].collectives.size() > 1;
+            return kind_of(stage) == StageKind::kBroadcast && plan.stages[stage].collectives.size() > 1;
         });
+        // Without a broadcast each pipeline stage may gather for itself.
+        const bool has_gather_alone = std::ranges::any_of(
+            stages, [&](std::uint32_t stage) { return kind_of(stage) == StageKind::kGather; }) &&
+            std::ranges::none_of(stages, [&](std::uint32_t stage) { return kind_of(stage) == StageKind::kBroadcast; });
         for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
             const auto& ports = fabric.ports(rank);
             colours_[rank] = mixed_all(cluster.is_trainer(RankId{rank}) ? 1 : 2,
@@ -52,7 +56,7 @@ public:
                                        std::bit_cast<Colour>(ports.nvlink_out),
                                        std::bit_cast<Colour>(ports.nvlink_in),
                                        fabric.pod_of(fabric.domain_of(rank)),
-                                       has_roots ? rank / trainers_per_stage : 0);
+                                       has_roots || has_gather_alone ? rank / trainers_per_stage : 0);
         }
         for (const auto stage : stages) {
             for (const auto& collective : plan.stages[stage].collectives) {

@@ -21,7 +21,10 @@ struct TransferFlow {
 class TransferTasks {
 public:
     TransferTasks(GraphBuilder& builder, const TaskIds& after)
-        : builder_{builder}, after_{after}, last_posted_{after} {}
+        : builder_{builder},
+          after_{after},
+          is_gathered_{builder.plan().stages.front().kind == StageKind::kGather},
+          last_posted_{after} {}
 
     TaskIds run(std::span<const std::uint32_t> stages) {
         const auto streams = std::min<std::size_t>(builder_.scenario().engine.options.streams, stages.size());
@@ -66,7 +69,7 @@ private:
     /// The receivers' host posts tensor after tensor, stage after stage, and does not wait for what it
     /// posted.
     void add_post(std::uint32_t index, std::uint32_t item) {
-        if (builder_.options().has_software) {
+        if (builder_.options().has_software && !is_gathered_) {
             last_posted_ = {builder_.add_delay(
                 {Activity::kPosting, builder_.lane("generators, posting"), item, index, 0.0},
                 builder_.constants().call_cost.value,
@@ -77,7 +80,7 @@ private:
     /// Trainers stack their stage's experts before they send the first; all stages at once, from the start.
     TaskIds add_grouping(std::uint32_t index, const PlanStage& stage) {
         const auto seconds = builder_.bulk_cost() * static_cast<double>(stage.expert_parameters);
-        if (!builder_.options().has_software || seconds == 0.0) {
+        if (!builder_.options().has_software || seconds == 0.0 || is_gathered_) {
             return after_;
         }
         return {builder_.add_delay({Activity::kGrouping, transfer_lane_, 0, index, 0.0}, seconds, after_)};
@@ -289,6 +292,7 @@ private:
 
     GraphBuilder& builder_;
     TaskIds after_;
+    bool is_gathered_;  ///< Trainers send from what they gathered: nothing is stacked or posted tensor by tensor.
     TaskIds first_;        ///< What the first tensor of the stage follows.
     TaskIds done_;         ///< The last tensor's tasks.
     TaskIds last_posted_;  ///< The host's last post, and what it waits for before the next.

@@ -59,7 +59,7 @@ TEST(Library, ListsNamesInOrder) {
     EXPECT_TRUE(std::ranges::is_sorted(models));
     // As listed for the tests of the distributions.
     EXPECT_TRUE(std::ranges::equal(models, testing_models::kShippedIds));
-    EXPECT_EQ(library().engines(), std::vector<std::string>{"nemo-rl"});
+    EXPECT_EQ(library().engines(), (std::vector<std::string>{"miles", "nemo-rl", "verl", "vllm"}));
     EXPECT_FALSE(library().systems().empty());
     EXPECT_FALSE(library().scenarios().empty());
 }
@@ -379,7 +379,7 @@ TEST_F(LibraryFiles, OfEnginesNameEveryFault) {
                                                     {"model_error", {{"source", ""}}},
                                                     {"nic_efficiency", {{"high", 0.1}}},
                                                     {"nvlink_efficiency", {{"kind", 4}, {"source", {1}}}},
-                                                    {"bulk_parameter_cost", nullptr}}},
+                                                    {"ring_nics", nullptr}}},
                                                   {"options",
                                                    {{"NRL_REFIT_NUM_STREAMS", {{"value", -1}}},
                                                     {"NRL_REFIT_NUM_BUFFERS", {{"value", 1e12}}},
@@ -394,7 +394,7 @@ TEST_F(LibraryFiles, OfEnginesNameEveryFault) {
     EXPECT_TRUE(mentions(faults, "'model_error' names no source"));
     EXPECT_TRUE(mentions(faults, "'nic_efficiency' must have"));
     EXPECT_TRUE(mentions(faults, "'nvlink_efficiency' names no source"));
-    EXPECT_TRUE(mentions(faults, "'bulk_parameter_cost' is missing"));
+    EXPECT_TRUE(mentions(faults, "'ring_nics' is missing"));
     for (const auto* option :
          {"NRL_REFIT_NUM_STREAMS", "NRL_REFIT_NUM_BUFFERS", "NRL_REFIT_BUFFER_MEMORY_RATIO"}) {
         EXPECT_TRUE(mentions(faults, std::string{"'"} + option)) << option;
@@ -403,12 +403,28 @@ TEST_F(LibraryFiles, OfEnginesNameEveryFault) {
     EXPECT_EQ(faults.size(), 12U) << described(faults);
 }
 
+TEST_F(LibraryFiles, OfEnginesSayWhatIsWrongWithTheirPathsAndSettings) {
+    const auto engine = library().engine(
+        changed("engines/miles.json",
+                {{"settings", {{"pack_overlap", "none"}, {"broadcast_rot", "trainer-0"}, {"shadow_copy", 5}}},
+                 {"paths", {{"miles-p2p", {{"method", nullptr}, {"setings", 5}}}, {"other", {{"method", "direct"}}}}}}));
+    ASSERT_FALSE(engine.has_value());
+    const auto& faults = engine.error();
+    EXPECT_TRUE(mentions(faults, "'none' is none of pipelined and serial")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "broadcast_rot"));
+    EXPECT_TRUE(mentions(faults, "'shadow_copy' must be a text"));
+    EXPECT_TRUE(mentions(faults, "'method' must be a text"));
+    EXPECT_TRUE(mentions(faults, "unknown key 'setings'; did you mean 'settings'?"));
+    EXPECT_TRUE(mentions(faults, "'source' must be a text"));
+    EXPECT_EQ(faults.size(), 6U) << described(faults);
+}
+
 TEST_F(LibraryFiles, OfEnginesMayLackWholeSections) {
     const auto engine =
         library().engine(changed("engines/nemo-rl.json", {{"constants", 5}, {"options", "none"}}));
     ASSERT_FALSE(engine.has_value());
-    // 16 constants, 3 options and the pack's limit.
-    EXPECT_EQ(engine.error().size(), 20U) << described(engine.error());
+    // 6 constants without which there is no engine, 3 options and the pack's limit.
+    EXPECT_EQ(engine.error().size(), 10U) << described(engine.error());
 }
 
 TEST_F(LibraryFiles, OfTimesMustBeAListOfObjects) {

@@ -29,7 +29,7 @@ TEST(PublishedReader, TakesEveryFactOfARecord) {
         "seconds_max": 2.5, "tier": "A", "model": "DeepSeek-V3", "total_params_B": 671.0, "dtype_src": "bf16",
         "dtype_dst": "fp8", "train_gpus": 256, "train_layout": {"tp": 1, "cp": 2, "pp": 16, "ep": 8, "etp": 4,
         "dp": 3, "first_stage_layers": 5, "last_stage_layers": 6}, "gen_gpus": 32,
-        "gen_layout": {"tp": 32, "engines": 1}, "hardware": {"gpu": "H100-80GB", "nvlink_domain": 8,
+        "gen_layout": {"tp": 32, "engines": 2}, "hardware": {"gpu": "H100-80GB", "nvlink_domain": 8,
         "nic_gbps_per_gpu": 200}, "class": "delta", "bytes_GB": 1.5, "confidence": "headline figure",
         "stat": "envelope low/high", "extra": {"streams": 4}, "inferred": ["train_gpus"], "fitted": true,
         "same_configuration_as": ["b"], "assumed": {"gen_layout": {"tp": 2}}, "unheard_of": [1]})")
@@ -54,7 +54,8 @@ TEST(PublishedReader, TakesEveryFactOfARecord) {
     layout.first_stage_layers = 5;
     layout.last_stage_layers = 6;
     EXPECT_EQ(record.train.layout, layout);
-    EXPECT_EQ(record.generate.unplaced, std::vector<std::string>{"engines"});
+    EXPECT_TRUE(record.generate.unplaced.empty());
+    EXPECT_EQ(record.generate.layout->dp, 2U);  // "engines"
     EXPECT_EQ(record.generate.assumed_layout->tp, 2U);
     EXPECT_EQ(record.gpu, "H100-80GB");
     EXPECT_EQ(record.nic, Bandwidth::gigabytes_per_second(25.0));  // 200 Gbit/s / 8.

@@ -191,10 +191,10 @@ TEST(PublishedScenario, SaysThatAnEngineIsUnknownOrNotModelledAndNoMore) {
     };
     for (const auto& [engine, why] :
          {std::pair{"", "the source does not say which engine was timed"},
-          std::pair{"verl-single-sender",
-                    "verl-single-sender: no file of data/engines holds the costs of this engine"},
-          std::pair{"nemo-rl-nixl",
-                    "nemo-rl-nixl: NeMo RL's NIXL transport has no costs in data/engines yet"},
+          std::pair{"torchstore", "torchstore: no file of data/engines has a path for this engine"},
+          std::pair{"nemo-rl-nixl-full-experts",
+                    "nemo-rl-nixl-full-experts: receivers take every expert whole and drop most; no plan "
+                    "sends what nobody keeps"},
           std::pair{"nemo-rl-reshard-all",
                     "nemo-rl-reshard-all: an earlier code path that sends every parameter by transfers, "
                     "timed without loading"}}) {
@@ -250,15 +250,28 @@ TEST(PublishedScenario, RefusesWhatItCannotPlace) {
 TEST(PublishedScenario, IsMadeOfEachShippedTimeOfNemoRlButThoseInFp8) {
     std::size_t count = 0;
     for (const auto& record : shipped()) {
+        if (!record.engine.starts_with("nemo-rl-")) {
+            continue;
+        }
         const auto scenario = made(record);
-        const bool is_modelled =
-            (record.engine == "nemo-rl-broadcast" || record.engine == "nemo-rl-reshard") &&
-            record.generate_dtype == "bf16";
-        EXPECT_EQ(scenario.has_value(), is_modelled)
+        const bool has_path = record.engine != "nemo-rl-reshard-all" && record.engine != "nemo-rl-nixl-full-experts";
+        EXPECT_EQ(scenario.has_value(), has_path && record.generate_dtype == "bf16")
             << record.id << (scenario ? "" : described(scenario.error()));
         count += scenario ? 1U : 0U;
     }
-    EXPECT_EQ(count, 25U);
+    EXPECT_EQ(count, 27U);
+}
+
+TEST(PublishedScenario, TakesTheSettingsOfTheEnginesPath) {
+    const auto scenario = made(record_of("nemo-ckpteng-dsv3-nixl-async"));
+    ASSERT_TRUE(scenario.has_value());
+    const auto& engine = scenario->scenario.engine;
+    EXPECT_EQ(engine.name, "nemo-rl");
+    EXPECT_EQ(engine.options.direct_source, DirectSource::kGathered);
+    EXPECT_EQ(engine.options.direct_loading, DirectLoading::kAll);
+    ASSERT_NE(engine.path_of("direct"), nullptr);
+    EXPECT_EQ(engine.path_of("direct")->name, "nemo-rl-nixl");
+    EXPECT_EQ(engine.path_of("hybrid"), nullptr);  // NeMo RL's reshard has other settings
 }
 
 }  // namespace

@@ -76,12 +76,11 @@ TEST(Resolve, TakesTheVariantsOfAnEngine) {
                                             {"engine.options.shadow_copy", "true"},
                                             {"engine.coverage", "pattern:*.experts.*"}})).engine.options;
     EXPECT_EQ(options.broadcast_root, BroadcastRoot::kEachStage);
-    EXPECT_FALSE(options.broadcast_includes_trainers);
+    EXPECT_EQ(options.broadcast_group, BroadcastGroup::kGenerators);
     EXPECT_EQ(options.broadcast_senders, 4U);
     EXPECT_EQ(options.transfer_order, TransferOrder::kRounds);
     EXPECT_TRUE(options.has_shadow_copy);
-    EXPECT_FALSE(options.has_plain_broadcast());
-    EXPECT_TRUE(EngineOptions{}.has_plain_broadcast());
+    EXPECT_FALSE(options.is_same_variant(EngineOptions{}));
 }
 
 struct Wrong {
