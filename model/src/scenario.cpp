@@ -7,6 +7,7 @@ std::vector<ParameterClass> Scenario::payload() const {
     auto classes = model.payload();
     for (auto& entry : classes) {
         entry.dtype = entry.dtype == Dtype::kBf16 ? dtype : entry.dtype;
+        entry.task = train.is_fsdp() ? ExportTask::kOwn : entry.task;
     }
     return classes;
 }

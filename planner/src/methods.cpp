@@ -35,7 +35,8 @@ ClassIndices select(const Workload& workload, Coverage coverage, bool wanted) {
 /// The nearest layout that keeps the rules: they speak of single axes, but only whole layouts can be offered.
 std::optional<FoundLayout> nearest_layout(const Scenario& scenario, const std::string& side) {
     if (side == "train") {
-        const auto text = parse_layout(to_text(scenario.train)).value();
+        auto text = parse_layout(to_text(scenario.train)).value();
+        text.fsdp.reset();  // Where rules refuse a layout of FSDP, one of Megatron is wanted.
         return nearest_train_layout(
             text, scenario.train.gpus, scenario.model, memory_of(scenario.cluster.train_system(), scenario.dtype));
     }
@@ -59,7 +60,7 @@ std::optional<FoundLayout> nearest_layout(const Scenario& scenario, const std::s
 /// more of them are a fault of their own.
 void suggest_layout(const Scenario& scenario, const std::string& side, Faults& faults) {
     const auto is_axis = [&](const Fault& fault) {
-        return fault.where == side + ".etp" || fault.where == side + ".pp" || fault.where == side + ".ep";
+        return (fault.where == "train.engine" && side == "train" && scenario.train.is_fsdp()) || fault.where == side + ".etp" || fault.where == side + ".pp" || fault.where == side + ".ep";
     };
     if (std::ranges::none_of(faults, is_axis)) {
         return;

@@ -30,7 +30,7 @@ struct Scenario {
     std::vector<std::string> published;  ///< Ids of published timings of just this scenario.
     std::string note;                    ///< For people: where layouts that nobody published come from.
 
-    /// The classes that a refit moves, in the scenario's dtype.
+    /// The classes that a refit moves, in the scenario's dtype. FSDP fuses none of them.
     [[nodiscard]] std::vector<ParameterClass> payload() const;
 };
 

@@ -32,7 +32,7 @@ Json scenario_json(const Scenario& scenario) {
             {"model", scenario.model.id()},
             {"dtype", name_of(scenario.dtype)},
             {"train",
-             {{"engine", "megatron"},
+             {{"engine", scenario.train.is_fsdp() ? "fsdp" : "megatron"},
               {"gpus", scenario.train.gpus},
               {"layout", to_text(scenario.train)},
               {"stage_layers", scenario.train.stage_layers},
