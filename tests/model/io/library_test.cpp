@@ -59,7 +59,7 @@ TEST(Library, ListsNamesInOrder) {
     EXPECT_TRUE(std::ranges::is_sorted(models));
     // As listed for the tests of the distributions.
     EXPECT_TRUE(std::ranges::equal(models, testing_models::kShippedIds));
-    EXPECT_EQ(library().engines(), (std::vector<std::string>{"miles", "nemo-rl", "verl", "vllm"}));
+    EXPECT_EQ(library().engines(), (std::vector<std::string>{"miles", "nemo-rl", "trl", "verl", "vllm"}));
     EXPECT_FALSE(library().systems().empty());
     EXPECT_FALSE(library().scenarios().empty());
 }
