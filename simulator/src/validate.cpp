@@ -75,10 +75,10 @@ Result<Prediction> predict(const Scenario& scenario,
     if (!simulation) {
         return Failure{simulation.error()};
     }
-    const auto scale = simulation->seconds() / estimated.total.value();
-    return Prediction{Seconds{simulation->seconds()},
-                      Seconds{range.low.value() * scale},
-                      Seconds{range.high.value() * scale},
+    const Seconds seconds{simulation->seconds()};
+    return Prediction{seconds,
+                      taken_along(range.low, estimated.total, seconds),
+                      taken_along(range.high, estimated.total, seconds),
                       longest_activity(*simulation)};
 }
 

@@ -76,6 +76,11 @@ struct SimulatedTimes {
     bool operator==(const SimulatedTimes&) const = default;
 };
 
+/// An end of a closed form's range, taken along to another prediction of the same time: in proportion.
+[[nodiscard]] constexpr Seconds taken_along(Seconds end, Seconds closed_form, Seconds predicted) {
+    return Seconds{end.value() * (predicted / closed_form)};
+}
+
 /// What one method would do, or why it cannot run.
 /// What one constant does to a predicted time, all others at their values.
 struct Sensitivity {

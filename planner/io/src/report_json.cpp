@@ -113,12 +113,10 @@ Json method_json(const MethodReport& method, const Report& report) {
                          {"constants", term.constants},
                          {"hidden", term.is_hidden}});
     }
-    // The range is that of the closed form, about the simulated time.
     const auto seconds = method.simulated ? method.simulated->seconds : method.seconds;
-    const auto scale = seconds / method.seconds;
     json.update({{"seconds", seconds.value()},
-                 {"seconds_low", method.low.value() * scale},
-                 {"seconds_high", method.high.value() * scale},
+                 {"seconds_low", taken_along(method.low, method.seconds, seconds).value()},
+                 {"seconds_high", taken_along(method.high, method.seconds, seconds).value()},
                  {"estimate_seconds", method.seconds.value()},
                  {"transfer_seconds", (method.simulated ? method.simulated->transfer : method.transfer).value()},
                  {"bound_seconds", report.bound.time.value()},

@@ -122,6 +122,7 @@ void LinkLevels::add(std::uint32_t flow) {
         const auto use = limits_.first_use(flow) + i;
         const auto slot = state.first + state.count++;
         slots_[slot] = {limits_.cell_of(flow, i), use};
+        state.shared += is_shared(slots_[slot].cell) ? 1U : 0U;
         slot_of_use_[use] = slot;
         place(state, level_[uses[i].link], use_of(use), level_[slots_[slot].cell]);
         dirty_.insert(state.rank);
@@ -135,6 +136,7 @@ void LinkLevels::remove(std::uint32_t flow) {
         const auto use = limits_.first_use(flow) + i;
         const auto slot = slot_of_use_[use];
         unplace(state, level_[uses[i].link], use_of(use), level_[slots_[slot].cell]);
+        state.shared -= is_shared(slots_[slot].cell) ? 1U : 0U;
         const auto last = state.first + --state.count;
         slots_[slot] = slots_[last];
         slot_of_use_[slots_[slot].use] = slot;
@@ -195,6 +197,9 @@ void LinkLevels::spread(std::uint32_t link, double was, double is) {
 }
 
 void LinkLevels::spread(std::uint32_t link, double was, double is) {
+    if (states_[link].shared == 0) {
+        return;
+    }
     if (limits_.is_pairs()) {
         limits_.is_unit() ? spread<true, true>(link, was, is) : spread<true, false>(link, was, is);
     } else {
