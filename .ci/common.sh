@@ -3,7 +3,7 @@
 # Functions that the scripts `run` and `test` share. Pre: `root` is the repository, `script` the caller's name.
 
 # What building refit takes; the programs that need more name it themselves.
-build_packages=(cmake ninja-build g++ libcli11-dev nlohmann-json3-dev libexpected-dev libyaml-cpp-dev liblemon-dev libxxhash-dev)
+build_packages=(cmake ninja-build g++ libcli11-dev nlohmann-json3-dev libexpected-dev libyaml-cpp-dev liblemon-dev libxxhash-dev libeigen3-dev)
 
 say() { printf '%s: %s\n' "$script" "$*" >&2; }
 

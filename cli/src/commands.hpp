@@ -12,6 +12,7 @@ int run_check(const Options& options, const io::Library& library);
 int run_plan(const Options& options, const io::Library& library);
 int run_simulate(const Options& options, const io::Library& library);
 int run_show(const Options& options, const io::Library& library);
+int run_fit(const Options& options, const io::Library& library);
 int run_validate(const Options& options, const io::Library& library);
 
 }  // namespace refit::cli

@@ -32,6 +32,8 @@ int run(const Options& options) {
             return run_show(options, *library);
         case Command::kValidate:
             return run_validate(options, *library);
+        case Command::kFit:
+            return run_fit(options, *library);
         case Command::kCompare:
         case Command::kExplain:
             break;

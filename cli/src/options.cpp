@@ -32,7 +32,7 @@ const std::map<std::string, Format> kFormats{
     {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"md", Format::kMarkdown}};
 
 constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kPlan, Command::kSimulate, Command::kShow,
-                               Command::kValidate};
+                               Command::kValidate, Command::kFit};
 constexpr const char* kOutputGroup = "What to show";
 
 /// What CLI11 fills; turned into Options afterwards.
@@ -175,6 +175,30 @@ void add_validate(CLI::App& command, Options& options, Raw& raw) {
     add_output_options(command, options, raw);
 }
 
+void add_fit(CLI::App& command, Options& options, Raw& raw) {
+    const char* group = "What to fit to";
+    command.add_option("--records", options.records, "a file of published times like data/published/timings.json (default: what served there)")
+        ->type_name("FILE")
+        ->group(group);
+    command.add_option("--measured", options.measured, "reports of refits that were measured, beside the records")->type_name("FILE,...")->allow_extra_args(false)->delimiter(',')->group(group);
+    command.add_option("--nccl-tests", options.nccl_logs, "text or JSON of all_gather, broadcast or sendrecv; alone, it fits nothing else")
+        ->type_name("FILE,...")
+        ->allow_extra_args(false)
+        ->delimiter(',')
+        ->group(group);
+    for (const auto& option : field_options()) {
+        const std::string flag{option.flag};
+        if (flag == "--engine" || flag == "--system") {
+            command.add_option(flag, raw.fields[flag], flag == "--engine" ? "whose constants (nemo-rl)" : "on which nccl-tests ran")
+                ->group(group)
+                ->type_name(option.placeholder)
+                ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        }
+    }
+    add_output_options(command, options, raw);
+    command.get_option("-O")->description("write the engine file, with the fitted constants, whole or not at all");
+}
+
 void add_commands(CLI::App& app, Options& options, Raw& raw) {
     auto& compare = *app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try");
     compare.add_flag("--simulate", options.simulates, "also run each method event by event")->group(kOutputGroup);
@@ -185,6 +209,7 @@ void add_commands(CLI::App& app, Options& options, Raw& raw) {
     add_simulate(*app.add_subcommand("simulate", "the course of one method in time: critical path, timeline, links, waits; or when a list of flows ends"), options, raw);
     add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
     add_validate(*app.add_subcommand("validate", "every published time beside its prediction, and how far off they are"), options, raw);
+    add_fit(*app.add_subcommand("fit", "an engine's constants from published or measured times, or from nccl-tests"), options, raw);
 }
 
 bool wants_color(const Raw& raw) {
@@ -274,6 +299,8 @@ const char* name_of(Command command) noexcept {
             return "show";
         case Command::kValidate:
             return "validate";
+        case Command::kFit:
+            return "fit";
         case Command::kCompare:
             break;
     }

@@ -11,7 +11,7 @@
 
 namespace refit::cli {
 
-enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate, kShow, kValidate };
+enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate, kShow, kValidate, kFit };
 [[nodiscard]] const char* name_of(Command command) noexcept;
 enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 
@@ -43,7 +43,9 @@ struct Options {
     std::uint64_t seed = 1;
     std::string trace;                                             ///< For kSimulate: the file of a trace.
     std::string plan_scenario;                                     ///< For kSimulate: the scenario of a plan file.
-    std::string records;                                           ///< For kValidate: a file of published times.
+    std::string records;                                           ///< For kValidate and kFit: a file of published times.
+    std::vector<std::string> measured;                             ///< For kFit: reports of what was measured.
+    std::vector<std::string> nccl_logs;                            ///< For kFit: output of nccl-tests.
     std::vector<std::string> steps;
     Format format = Format::kTable;
     std::string output;

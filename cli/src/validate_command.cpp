@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -6,8 +7,8 @@
 
 #include "commands.hpp"
 #include "progress.hpp"
+#include "records.hpp"
 #include "refit/io/published_reader.hpp"
-#include "refit/io/published_scenario.hpp"
 #include "refit/io/validation_json.hpp"
 #include "refit/validate.hpp"
 #include "session.hpp"
@@ -15,40 +16,6 @@
 
 namespace refit::cli {
 namespace {
-
-std::string joined(const Faults& faults) {
-    std::string text;
-    for (const auto& fault : faults) {
-        text += (text.empty() ? "" : "; ") + fault.message;
-    }
-    return text;
-}
-
-/// Each record with its scenario. The shipped records lend what a record does not say, and know which served
-/// to fit.
-std::vector<ValidationCase> cases_of(const std::vector<PublishedRecord>& records,
-                                     const std::vector<PublishedRecord>& shipped,
-                                     const io::Library& library) {
-    auto known = records;
-    known.insert(known.end(), shipped.begin(), shipped.end());
-    std::vector<ValidationCase> cases;
-    for (const auto& record : records) {
-        ValidationCase one{record, {}, {}, {}};
-        for (const auto& ours : shipped) {
-            one.record.served_to_fit =
-                one.record.served_to_fit || (ours.id == record.id && ours.served_to_fit);
-        }
-        auto made = io::scenario_of(record, known, library);
-        if (made) {
-            one.scenario = std::move(made->scenario);
-            one.assumed = std::move(made->assumed);
-        } else {
-            one.not_modelled = joined(made.error());
-        }
-        cases.push_back(std::move(one));
-    }
-    return cases;
-}
 
 std::string rendered(const Validation& validation, Format format) {
     switch (format) {
@@ -81,7 +48,16 @@ int run_validate(const Options& options, const io::Library& library) {
         ValidateOptions how;
         how.is_simulated = options.simulates;
         how.progress = [&](const std::string& id, double done) { progress.tell(id, done); };
-        validation = validate(cases_of(*records, *shipped, library), *shipped, how);
+        const auto cases = cases_of(*records, *shipped, library);
+        // Other records than those that ship are told apart from what the constants were fitted to.
+        std::vector<ValidationCase> fitted;
+        const auto served = [](const ValidationCase& one) { return one.record.served_to_fit; };
+        if (!options.records.empty() && std::ranges::any_of(cases, served)) {
+            fitted = cases_of(*shipped, *shipped, library);
+            std::erase_if(fitted, [&](const ValidationCase& one) { return !served(one); });
+        }
+        how.fitted = fitted;
+        validation = validate(cases, *shipped, how);
     }
     const auto status = write_output(rendered(validation, options.format), options);
     return status != kOk ? status : validation.modelled > 0 ? kOk : kInfeasible;

@@ -15,7 +15,7 @@ namespace refit::cli {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-constexpr std::size_t kIdWidth = 30;
+constexpr std::size_t kIdWidth = 28;
 
 std::string signed_percent(double share) {
     const auto rounded = std::round(share * 100.0);
@@ -36,6 +36,9 @@ std::string published_text(const ValidationRow& row) {
 std::string error_text(const ValidationRow& row) {
     return row.error ? signed_percent(*row.error) : "-";
 }
+std::string left_out_text(const ValidationRow& row) {
+    return row.left_out_error ? signed_percent(*row.left_out_error) : "-";
+}
 
 std::string shortened(const std::string& id, std::size_t width) {
     return id.size() <= width ? id : id.substr(0, width - 2) + "..";
@@ -47,11 +50,11 @@ std::string kind_text(const Validation& validation) {
 
 std::string record_line(const ValidationRow& row) {
     const auto& prediction = *row.prediction;
-    return left(shortened(row.record.id, kIdWidth), kIdWidth) + "  " +
-           left(shortened(row.record.tier, 4), 4) + right(published_text(row), 12) +
+    return left(shortened(row.record.id, kIdWidth), kIdWidth) + " " +
+           left(shortened(row.record.tier, 1), 1) + right(published_text(row), 12) +
            right(seconds_number(prediction.seconds), 10) +
-           right("[" + range_text(prediction.low, prediction.high) + "]", 15) + right(error_text(row), 7) +
-           "  " + prediction.limited_by + "\n";
+           right("[" + range_text(prediction.low, prediction.high) + "]", 14) + right(error_text(row), 7) +
+           right(left_out_text(row), 9) + "  " + shortened(prediction.limited_by, 16) + "\n";
 }
 
 std::string records_table(const Validation& validation) {
@@ -59,7 +62,7 @@ std::string records_table(const Validation& validation) {
         return "";
     }
     auto text = left("seconds, by " + kind_text(validation), kIdWidth) +
-                "  tier   published predicted   [80 % range]  error  limited by\n";
+                "     published predicted  [80 % range]  error left out  limited by\n";
     for (const auto& row : validation.rows) {
         text += row.prediction ? record_line(row) : "";
     }
@@ -91,12 +94,36 @@ std::vector<std::pair<std::pair<std::string, std::string>, ErrorSummary>> summar
     return list;
 }
 
+std::string left_out_line(const std::string& name, const ErrorSummary& summary) {
+    const auto& left_out = summary.left_out;
+    return left(shortened(name, 20), 20) + right(std::to_string(summary.modelled), 19) + right("", 7) +
+           right(whole_percent(left_out.median_error), 7) + right(signed_percent(left_out.worst_error), 7) +
+           right(whole_percent(left_out.covered), 8) + right(whole_percent(left_out.median_half_width), 11) + "  " +
+           shortened(left_out.worst_id, 19) + "\n";
+}
+
+/// All rows and those of each GPU by constants that have not seen them.
+std::string left_out_lines(const Validation& validation) {
+    if (validation.all.modelled == 0) {
+        return "";
+    }
+    std::string text;
+    for (const auto& group : validation.groups) {
+        text += left_out_line("left out: " + group.engine, group);
+    }
+    for (const auto& gpu : validation.gpus) {
+        text += left_out_line("left out: " + gpu.engine, gpu);
+    }
+    return text;
+}
+
 std::string summaries_table(const Validation& validation) {
     std::string text = left("absolute errors", 20) +
                        " tier  rows modelled fitted median  worst covered half-width  worst record\n";
     for (const auto& [name, summary] : summaries(validation)) {
         text += summary_line(name.first, name.second, summary);
     }
+    text += left_out_lines(validation);
     return text + "\n";
 }
 
@@ -169,6 +196,7 @@ Row markdown_row(const ValidationRow& row) {
             seconds_number(prediction.seconds),
             range_text(prediction.low, prediction.high),
             error_text(row),
+            left_out_text(row),
             prediction.limited_by};
 }
 
@@ -189,6 +217,7 @@ std::string markdown_records(const Validation& validation, Wanted wanted) {
                                     "predicted, s",
                                     "80 % range, s",
                                     "error",
+                                    "left out",
                                     "limited by"},
                                    rows) +
                               "\n";
@@ -196,7 +225,11 @@ std::string markdown_records(const Validation& validation, Wanted wanted) {
 
 std::string markdown_summaries(const Validation& validation) {
     std::vector<Row> rows;
-    for (const auto& [name, summary] : summaries(validation)) {
+    auto all = summaries(validation);
+    for (const auto& gpu : validation.gpus) {
+        all.emplace_back(std::pair{gpu.engine, std::string{}}, gpu);
+    }
+    for (const auto& [name, summary] : all) {
         const bool has_any = summary.modelled > 0;
         rows.push_back({name.first,
                         name.second,
@@ -206,14 +239,22 @@ std::string markdown_summaries(const Validation& validation) {
                         has_any ? whole_percent(summary.median_error) : "-",
                         has_any ? signed_percent(summary.worst_error) : "-",
                         has_any ? whole_percent(summary.covered) : "-",
-                        has_any ? whole_percent(summary.median_half_width) : "-"});
+                        has_any ? whole_percent(summary.median_half_width) : "-",
+                        has_any ? whole_percent(summary.left_out.median_error) : "-",
+                        has_any ? signed_percent(summary.left_out.worst_error) : "-",
+                        has_any ? whole_percent(summary.left_out.covered) : "-",
+                        has_any ? whole_percent(summary.left_out.median_half_width) : "-"});
     }
-    return markdown({"engine",
+    return markdown({"engine or GPU",
                      "tier",
                      "rows",
                      "modelled",
                      "fitted",
                      "median error",
+                     "worst",
+                     "covered",
+                     "half-width",
+                     "left out: median",
                      "worst",
                      "covered",
                      "half-width"},
@@ -284,6 +325,7 @@ std::string validation_csv(const Validation& validation) {
                         time(row.low),
                         time(row.high),
                         row.error ? precise(*row.error) : "",
+                        row.left_out_error ? precise(*row.left_out_error) : "",
                         prediction ? prediction->limited_by : "",
                         row.served_to_fit ? "true" : "false",
                         row.not_modelled});
@@ -298,6 +340,7 @@ std::string validation_csv(const Validation& validation) {
                 "published_seconds_min",
                 "published_seconds_max",
                 "error",
+                "left_out_error",
                 "limited_by",
                 "fitted",
                 "not_modelled"},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bottleneck.hpp"
+#include "refit/constant_table.hpp"
 #include "refit/estimate.hpp"
 #include "refit/memory.hpp"
 #include "refit/memory_advice.hpp"
@@ -300,9 +301,9 @@ private:
             speedup.low = std::min(speedup.low, ratio(reading));
             speedup.high = std::max(speedup.high, ratio(reading));
         }
-        const auto error = std::sqrt(2.0) * setting_.constants.model_error.value;
-        speedup.low *= 1.0 - error;
-        speedup.high *= 1.0 + error;
+        const auto error = std::exp(kEightyPercent * std::sqrt(2.0) * setting_.constants.model_error.value);
+        speedup.low /= error;
+        speedup.high *= error;
         report_.speedup = speedup;
     }
 
@@ -398,33 +399,16 @@ private:
         if (constant.source.empty()) {
             return;  // the engine has no such cost
         }
-        const auto kind = constant.kind == "fitted" ? "fitted" : "assumed";
+        const auto kind = constant.kind == "fitted" || constant.kind == "measured" ? constant.kind : "assumed";
         report_.assumptions.push_back({name, constant.value, unit, constant.low, constant.high, constant.source, kind, constant.identified_by});
     }
 
     void add_assumptions() {
         assume_system("train", scenario_.cluster.train_system());
         assume_system("generate", scenario_.cluster.generate_system());
-        const auto& constants = scenario_.engine.constants;
-        assume("nic_efficiency", constants.nic_efficiency, "1");
-        assume("nvlink_efficiency", constants.nvlink_efficiency, "1");
-        assume("call_cost", constants.call_cost, "s");
-        assume("tensor_cost", constants.tensor_cost, "s");
-        assume("tensor_cost_per_expert", constants.tensor_cost_per_expert, "s");
-        assume("fixed_cost", constants.fixed_cost, "s");
-        assume("fixed_cost_per_gpu", constants.fixed_cost_per_gpu, "s");
-        assume("bulk_parameter_cost", constants.bulk_parameter_cost, "s");
-        assume("bulk_parameter_cost_floor", constants.bulk_parameter_cost_floor, "s");
-        assume("finalize_per_expert", constants.finalize_per_expert, "s");
-        assume("finalize_slow_allgather_factor", constants.finalize_slow_allgather_factor, "1");
-        assume("finalize_per_local_byte", constants.finalize_per_local_byte, "s/B");
-        assume("staging_cost_per_byte", constants.staging_cost_per_byte, "s/B");
-        assume("staging_tensor_cost", constants.staging_tensor_cost, "s");
-        assume("load_cost_per_byte", constants.load_cost_per_byte, "s/B");
-        assume("nic_sharing", constants.nic_sharing, "1");
-        assume("ring_nics", constants.ring_nics, "1");
-        assume("ring_hop_cost", constants.ring_hop_cost, "s");
-        assume("model_error", constants.model_error, "1");
+        for (const auto& entry : constant_table()) {
+            assume(entry.name, scenario_.engine.constants.*entry.member, entry.unit);
+        }
         const auto used = static_cast<double>(scenario_.cluster.placement().train_gpus_per_domain);
         report_.assumptions.push_back({"placement.gpus_used_per_domain", used, "GPUs", used, used, "scenario, or the largest multiple of 16 in a domain", "assumed", {}});
         if (const auto& fabric = scenario_.cluster.fabric(); fabric.has_spine()) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -17,8 +18,8 @@ std::string cost_text(double seconds) { return format_seconds(Seconds{seconds});
 
 class Estimator {
 public:
-    Estimator(const PlanLoads& loads, const Setting& setting, const Reading& reading)
-        : loads_{loads}, setting_{setting}, reading_{reading} {}
+    Estimator(const PlanLoads& loads, const Setting& setting, const Reading& reading, bool has_terms)
+        : loads_{loads}, setting_{setting}, reading_{reading}, has_terms_{has_terms} {}
 
     Estimate run() {
         add_fixed();
@@ -38,24 +39,26 @@ public:
             }
         }
         add_finalize();
-        for (const auto& phase : result_.phases) {
-            result_.total += phase.is_hidden ? Seconds{} : phase.seconds;
-        }
         return std::move(result_);
     }
 
 private:
     [[nodiscard]] const EngineConstants& constants() const noexcept { return setting_.constants; }
 
-    void term(std::string phase, std::string name, double seconds, std::string formula,
-              std::vector<std::string> names, bool is_hidden = false) {
-        if (seconds > 0.0) {
-            result_.terms.push_back({std::move(name), std::move(phase), Seconds{seconds}, std::move(formula), std::move(names), is_hidden});
+    /// `formula` makes a text, and is only called where terms are wanted.
+    template <class Formula>
+    void term(const char* phase, const char* name, double seconds, const Formula& formula,
+              std::initializer_list<const char*> names, bool is_hidden = false) {
+        if (has_terms_ && seconds > 0.0) {
+            result_.terms.push_back({name, phase, Seconds{seconds}, formula(), {names.begin(), names.end()}, is_hidden});
         }
     }
-    void phase(std::string name, double seconds, bool is_hidden = false) {
+    void phase(const char* name, double seconds, bool is_hidden = false) {
         if (seconds > 0.0) {
-            result_.phases.push_back({std::move(name), Seconds{seconds}, is_hidden});
+            result_.total += Seconds{is_hidden ? 0.0 : seconds};
+            if (has_terms_) {
+                result_.phases.push_back({name, Seconds{seconds}, is_hidden});
+            }
         }
     }
 
@@ -79,7 +82,7 @@ private:
     /// What binds, where healthy ports would be done after `plain` seconds: ", at the uplink of pod 2".
     [[nodiscard]] std::string limit_text(const FabricLoad& load, double plain) const {
         const auto slowest = std::max(nic_seconds(load), spine_seconds(load));
-        if (slowest <= plain * (1.0 + 1e-9)) {
+        if (!has_terms_ || slowest <= plain * (1.0 + 1e-9)) {
             return {};
         }
         return ", at the " + (spine_seconds(load) >= slowest ? load.spine_name : load.nic_name);
@@ -91,7 +94,7 @@ private:
         term("fixed",
              "control",
              once + growth,
-             cost_text(once) + " + " + std::to_string(setting_.gpus) + " GPUs x " + cost_text(constants().fixed_cost_per_gpu.value),
+             [&] { return cost_text(once) + " + " + std::to_string(setting_.gpus) + " GPUs x " + cost_text(constants().fixed_cost_per_gpu.value); },
              {"fixed_cost", "fixed_cost_per_gpu"});
         phase("fixed", once + growth);
         result_.software += Seconds{once + growth};
@@ -129,7 +132,7 @@ private:
             term("gather",
                  name,
                  sum.seconds,
-                 bytes_text(sum.bytes) + " a rank / " + rate_text(sum.rate) + sum.limit,
+                 [&] { return bytes_text(sum.bytes) + " a rank / " + rate_text(sum.rate) + sum.limit; },
                  {sum.crosses ? "nic_efficiency" : "nvlink_efficiency"});
         }
         return sum;
@@ -172,13 +175,13 @@ private:
         const auto tensor = add_role(gather, CollectiveRole::kTensorAllGather, "TP all-gather");
         const auto expert = add_role(gather, CollectiveRole::kExpertAllGather, "EP all-gather");
         const auto copy = gather.copied / setting_.hbm_copy;
-        term("gather", "device copies", copy, bytes_text(gather.copied) + " / " + rate_text(setting_.hbm_copy), {});
+        term("gather", "device copies", copy, [&] { return bytes_text(gather.copied) + " / " + rate_text(setting_.hbm_copy); }, {});
         const auto calls = pipeline.calls + tensor.calls + expert.calls;
         const auto call_seconds = calls * constants().call_cost.value;
         term("gather",
              "collective calls",
              call_seconds,
-             std::to_string(std::llround(calls)) + " calls x " + cost_text(constants().call_cost.value),
+             [&] { return std::to_string(std::llround(calls)) + " calls x " + cost_text(constants().call_cost.value); },
              {"call_cost"});
         Chain chain;
         chain.links = pipeline.seconds + tensor.seconds + expert.seconds;
@@ -197,8 +200,10 @@ private:
         term("gather",
              "staging",
              per_byte * bytes + per_tensor * tensors,
-             bytes_text(bytes) + " x " + cost_text(per_byte * 1e9) + "/GB + " + std::to_string(std::llround(tensors)) +
-                 " tensors x " + cost_text(per_tensor),
+             [&] {
+                 return bytes_text(bytes) + " x " + cost_text(per_byte * 1e9) + "/GB + " + std::to_string(std::llround(tensors)) +
+                        " tensors x " + cost_text(per_tensor);
+             },
              {"staging_cost_per_byte", "staging_tensor_cost"});
         return per_byte * bytes + per_tensor * tensors;
     }
@@ -207,14 +212,17 @@ private:
     double add_loading(double tensors, double bytes) {
         const auto per_tensor = constants().tensor_cost.value + constants().tensor_cost_per_expert.value * setting_.experts;
         const auto per_byte = constants().load_cost_per_byte.value;
-        std::vector<std::string> names{"tensor_cost", "tensor_cost_per_expert"};
-        auto formula = std::to_string(std::llround(tensors)) + " tensors x " + cost_text(per_tensor);
-        if (per_byte > 0.0) {
-            names.emplace_back("load_cost_per_byte");
-            formula += " + " + bytes_text(bytes) + " x " + cost_text(per_byte * 1e9) + "/GB";
-        }
         const auto loading = tensors * per_tensor + bytes * per_byte;
-        term("load", "loading", loading, std::move(formula), std::move(names));
+        const auto by_tensor = [&] { return std::to_string(std::llround(tensors)) + " tensors x " + cost_text(per_tensor); };
+        if (per_byte > 0.0) {
+            term("load",
+                 "loading",
+                 loading,
+                 [&] { return by_tensor() + " + " + bytes_text(bytes) + " x " + cost_text(per_byte * 1e9) + "/GB"; },
+                 {"tensor_cost", "tensor_cost_per_expert", "load_cost_per_byte"});
+        } else {
+            term("load", "loading", loading, by_tensor, {"tensor_cost", "tensor_cost_per_expert"});
+        }
         return loading;
     }
 
@@ -231,9 +239,11 @@ private:
         term("broadcast",
              "weight broadcast",
              sending.seconds,
-             bytes_text(sending.bytes) + " / " + rate_text(sending.rate) +
-                 (roots > 1 ? " from " + std::to_string(roots) + " roots " + (setting_.options.broadcast_in_turns ? "in turns" : "at once") : "") +
-                 sending.limit,
+             [&] {
+                 return bytes_text(sending.bytes) + " / " + rate_text(sending.rate) +
+                        (roots > 1 ? " from " + std::to_string(roots) + " roots " + (setting_.options.broadcast_in_turns ? "in turns" : "at once") : "") +
+                        sending.limit;
+             },
              {sending.crosses ? "nic_efficiency" : "nvlink_efficiency", "nvlink_efficiency"});
         const auto loading = add_loading(static_cast<double>(gather.loaded_tensors), broadcast.payload);
         if (setting_.options.pack_overlap == PackOverlap::kSerial) {
@@ -367,17 +377,16 @@ private:
             std::max(sums.receive_on_nic + sums.replicas_on_nic, sums.receive_on_nvlink + sums.replicas_on_nvlink);
         const auto plain = std::max(by_schedule, by_receiver);
         const auto wire = std::max(plain, fabric_seconds(loads_.bulk));
-        std::string parts = "busiest sender " + cost_text(sums.send) + ", receiver " + cost_text(std::max(sums.receive_on_nic, sums.receive_on_nvlink));
-        const auto replicas = sums.replicas_on_nic + sums.replicas_on_nvlink;
-        parts += replicas > 0.0 ? ", replicas " + cost_text(replicas) : "";
-        parts += sums.on_spine > 0.0 ? ", busiest uplink " + cost_text(sums.on_spine) : "";
-        parts += limit_text(loads_.bulk, plain);
-        term("bulk",
-             "bulk transfers",
-             wire,
-             std::to_string(std::llround(sums.stages)) + " stages, " + std::to_string(std::llround(in_flight)) +
-                 " in flight: " + parts,
-             {"nic_efficiency", "nvlink_efficiency"});
+        const auto formula = [&] {
+            std::string parts = "busiest sender " + cost_text(sums.send) + ", receiver " + cost_text(std::max(sums.receive_on_nic, sums.receive_on_nvlink));
+            const auto replicas = sums.replicas_on_nic + sums.replicas_on_nvlink;
+            parts += replicas > 0.0 ? ", replicas " + cost_text(replicas) : "";
+            parts += sums.on_spine > 0.0 ? ", busiest uplink " + cost_text(sums.on_spine) : "";
+            parts += limit_text(loads_.bulk, plain);
+            return std::to_string(std::llround(sums.stages)) + " stages, " + std::to_string(std::llround(in_flight)) +
+                   " in flight: " + parts;
+        };
+        term("bulk", "bulk transfers", wire, formula, {"nic_efficiency", "nvlink_efficiency"});
         return wire;
     }
 
@@ -396,9 +405,9 @@ private:
         term("bulk",
              "relayed transfers",
              wire,
-             "busiest NIC " + cost_text(on_nics) + ", NVLink " + cost_text(on_nvlink) +
+             [&] { return "busiest NIC " + cost_text(on_nics) + ", NVLink " + cost_text(on_nvlink) +
                  (on_spine > 0.0 ? ", " + stage.fabric.spine_name + " " + cost_text(on_spine) : "") + "; " +
-                 std::to_string(stage.hops) + " hops in " + std::to_string(stage.chunks) + " chunks",
+                 std::to_string(stage.hops) + " hops in " + std::to_string(stage.chunks) + " chunks"; },
              {"nic_efficiency", "nvlink_efficiency"});
         phase("bulk", wire + add_bulk_software(static_cast<double>(stage.expert_parameters), static_cast<double>(stage.other_parameters)));
         result_.transfer += Seconds{wire};
@@ -412,12 +421,12 @@ private:
         term("bulk",
              "grouped experts",
              grouping,
-             std::to_string(std::llround(experts)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(cost.value),
+             [&] { return std::to_string(std::llround(experts)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(cost.value); },
              {"bulk_parameter_cost"});
         term("bulk",
              "other than FFN",
              posting,
-             std::to_string(std::llround(others)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(constants().call_cost.value),
+             [&] { return std::to_string(std::llround(others)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(constants().call_cost.value); },
              {"call_cost"});
         result_.software += Seconds{grouping + posting};
         return grouping + posting;
@@ -430,11 +439,11 @@ private:
             term("finalize",
                  "finalising experts",
                  seconds,
-                 std::to_string(std::llround(setting_.local_expert_layers)) + " local experts x " + cost_text(constants().finalize_per_expert.value),
+                 [&] { return std::to_string(std::llround(setting_.local_expert_layers)) + " local experts x " + cost_text(constants().finalize_per_expert.value); },
                  {"finalize_per_expert"});
         } else if (reading_.finalize == FinalizeReading::kPerLocalByte) {
             seconds = constants().finalize_per_local_byte.value * setting_.local_bytes;
-            term("finalize", "finalising", seconds, bytes_text(setting_.local_bytes) + " held", {"finalize_per_local_byte"});
+            term("finalize", "finalising", seconds, [&] { return bytes_text(setting_.local_bytes) + " held"; }, {"finalize_per_local_byte"});
         }
         phase("finalize", seconds);
         result_.software += Seconds{seconds};
@@ -443,6 +452,7 @@ private:
     const PlanLoads& loads_;
     const Setting& setting_;
     const Reading& reading_;
+    bool has_terms_;
     Estimate result_;
 };
 
@@ -521,34 +531,11 @@ Setting make_setting(const Scenario& scenario, const Workload& workload) {
 }
 
 Estimate estimate(const PlanLoads& loads, const Setting& setting, const Reading& reading) {
-    return Estimator{loads, setting, reading}.run();
+    return Estimator{loads, setting, reading, true}.run();
 }
 
-std::vector<Reading> readings() {
-    std::vector<Reading> all;
-    for (const auto finalize : {FinalizeReading::kPerExpert, FinalizeReading::kSlowAllGather, FinalizeReading::kPerLocalByte}) {
-        all.push_back({finalize, false});
-        all.push_back({finalize, true});
-    }
-    return all;
-}
-
-Range estimate_range(const PlanLoads& loads, const Setting& setting, bool is_calibrated) {
-    const auto usual = estimate(loads, setting);
-    auto low = usual.total;
-    auto high = usual.total;
-    if (is_calibrated) {
-        for (const auto& reading : readings()) {
-            const auto other = estimate(loads, setting, reading).total;
-            low = std::min(low, other);
-            high = std::max(high, other);
-        }
-    } else {
-        low = low - usual.software;
-        high = high + usual.software;
-    }
-    const auto error = setting.constants.model_error.value;
-    return {low * (1.0 - error), high * (1.0 + error)};
+Seconds estimate_total(const PlanLoads& loads, const Setting& setting, const Reading& reading) {
+    return Estimator{loads, setting, reading, false}.run().total;
 }
 
 }  // namespace refit

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "bottleneck.hpp"
@@ -13,9 +14,13 @@
 #include "refit/methods.hpp"
 #include "refit/simulate.hpp"
 #include "size_baselines.hpp"
+#include "validate_left_out.hpp"
 
 namespace refit {
 namespace {
+
+/// What a refit counts of which layouts or hardware are assumed.
+constexpr double kTierBWeight = 0.25;
 
 /// What the engine of a record runs; the path's method is one, or there is none.
 const EnginePath* path_of(const ValidationCase& one) {
@@ -49,10 +54,17 @@ std::string longest_activity(const Simulation& simulation) {
     return std::string{name_of(static_cast<Activity>(longest - simulation.critical.begin()))};
 }
 
+/// What a plan loads, for predictions with other constants.
+struct Modelled {
+    PlanLoads loads;
+    Setting setting;
+};
+
 Result<Prediction> predict(const Scenario& scenario,
                            const EnginePath& path,
                            const Workload& workload,
-                           bool is_simulated) {
+                           bool is_simulated,
+                           Modelled& modelled) {
     const auto method = parse_method(path.method);
     if (!method) {
         return Failure{method.error()};
@@ -61,8 +73,8 @@ Result<Prediction> predict(const Scenario& scenario,
     if (!plan) {
         return Failure{plan.error()};
     }
-    const auto loads = make_loads(*plan, scenario.cluster);
-    const auto setting = make_setting(scenario, workload);
+    modelled = {make_loads(*plan, scenario.cluster), make_setting(scenario, workload)};
+    const auto& [loads, setting] = modelled;
     const auto estimated = estimate(loads, setting);
     const auto range = estimate_range(loads, setting, path.is_calibrated);
     if (!is_simulated) {
@@ -114,6 +126,33 @@ public:
         return std::move(rows_);
     }
 
+    /// The refits that were modelled and timed, by their configuration's number. Pre: `run` has given `rows`.
+    [[nodiscard]] std::map<std::size_t, TimedRefit> timed(std::span<const ValidationRow> rows) {
+        std::map<std::size_t, TimedRefit> refits;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const auto& row = rows[i];
+            const auto modelled = modelled_.find(row.configuration);
+            if (modelled == modelled_.end() || !row.prediction || !row.low) {
+                continue;
+            }
+            auto& refit = refits[row.configuration];
+            if (refit.ids.empty()) {
+                refit.engine = row.record.engine;
+                refit.constants_of = cases_[i].scenario->engine.name;
+                refit.model = cases_[i].scenario->model.id();
+                refit.gpu = cases_[i].scenario->cluster.generate_system().gpu;
+                refit.loads = std::move(modelled->second.loads);
+                refit.setting = std::move(modelled->second.setting);
+                refit.low = *row.low;
+                refit.high = *row.high;
+                refit.weight = kTierBWeight;
+            }
+            refit.ids.push_back(row.record.id);
+            refit.weight = row.record.tier == "B" ? refit.weight : 1.0;
+        }
+        return refits;
+    }
+
 private:
     void add(std::size_t index) {
         const auto& one = cases_[index];
@@ -137,13 +176,17 @@ private:
             row.not_modelled = first.not_modelled;
             row.configuration = first.configuration;
             row.payload = first.payload;
+            row.gpu = first.gpu;
         } else {
             firsts_.push_back(index);
             row.configuration = configurations_++;
             const auto workload = Workload::make(*one.scenario);
             row.payload = workload.payload_bytes();
-            auto prediction = predict(*one.scenario, *path, workload, options_.is_simulated);
+            row.gpu = one.scenario->cluster.generate_system().gpu;
+            Modelled modelled;
+            auto prediction = predict(*one.scenario, *path, workload, options_.is_simulated, modelled);
             if (prediction) {
+                modelled_.emplace(row.configuration, std::move(modelled));
                 row.prediction = std::move(*prediction);
             } else {
                 row.not_modelled = joined(prediction.error());
@@ -176,11 +219,41 @@ private:
     const ValidateOptions& options_;
     std::vector<ValidationRow> rows_;
     std::vector<std::size_t> firsts_;  ///< The first case of each refit that has a scenario.
+    std::map<std::size_t, Modelled> modelled_;  ///< By configuration.
     std::size_t configurations_ = 0;
 };
 
+bool meets(const ValidationRow& row, const Prediction& prediction) {
+    return prediction.low <= *row.high && *row.low <= prediction.high;
+}
+
+double half_width(const Prediction& prediction) {
+    return (prediction.high - prediction.low) / prediction.seconds / 2.0;
+}
+
+/// Pre: at least one row, each modelled and timed.
+LeftOutSummary left_out_of(const std::vector<const ValidationRow*>& rows) {
+    LeftOutSummary summary;
+    std::vector<double> errors;
+    std::vector<double> half_widths;
+    for (const auto* row : rows) {
+        errors.push_back(std::abs(*row->left_out_error));
+        half_widths.push_back(half_width(*row->left_out));
+        summary.covered += meets(*row, *row->left_out) ? 1.0 : 0.0;
+        if (summary.worst_id.empty() || errors.back() > std::abs(summary.worst_error)) {
+            summary.worst_error = *row->left_out_error;
+            summary.worst_id = row->record.id;
+        }
+    }
+    summary.covered /= static_cast<double>(rows.size());
+    summary.median_error = median(std::move(errors));
+    summary.median_half_width = median(std::move(half_widths));
+    return summary;
+}
+
 ErrorSummary summary_of(const std::vector<const ValidationRow*>& rows) {
     ErrorSummary summary;
+    std::vector<const ValidationRow*> modelled;
     std::vector<double> errors;
     std::vector<double> half_widths;
     std::vector<std::size_t> configurations;
@@ -190,15 +263,15 @@ ErrorSummary summary_of(const std::vector<const ValidationRow*>& rows) {
             continue;
         }
         ++summary.modelled;
+        modelled.push_back(row);
         const auto& prediction = *row->prediction;
         errors.push_back(std::abs(*row->error));
         if (summary.worst_id.empty() || std::abs(*row->error) > std::abs(summary.worst_error)) {
             summary.worst_error = *row->error;
             summary.worst_id = row->record.id;
         }
-        const bool meets = prediction.low <= *row->high && *row->low <= prediction.high;
-        summary.covered += meets ? 1.0 : 0.0;
-        half_widths.push_back((prediction.high - prediction.low) / prediction.seconds / 2.0);
+        summary.covered += meets(*row, prediction) ? 1.0 : 0.0;
+        half_widths.push_back(half_width(prediction));
         configurations.push_back(row->configuration);
         summary.served_to_fit += row->served_to_fit ? 1U : 0U;
     }
@@ -206,6 +279,7 @@ ErrorSummary summary_of(const std::vector<const ValidationRow*>& rows) {
         summary.covered /= static_cast<double>(summary.modelled);
         summary.median_error = median(std::move(errors));
         summary.median_half_width = median(std::move(half_widths));
+        summary.left_out = left_out_of(modelled);
     }
     std::ranges::sort(configurations);
     configurations.erase(std::unique(configurations.begin(), configurations.end()), configurations.end());
@@ -244,7 +318,34 @@ std::vector<ErrorSummary> grouped(const std::vector<ValidationRow>& rows) {
     return summaries;
 }
 
+/// One summary a GPU of the generators, in alphabetical order.
+std::vector<ErrorSummary> grouped_by_gpu(const std::vector<ValidationRow>& rows) {
+    std::set<std::string> gpus;
+    for (const auto& row : rows) {
+        if (row.error) {
+            gpus.insert(row.gpu);
+        }
+    }
+    std::vector<ErrorSummary> summaries;
+    for (const auto& gpu : gpus) {
+        summaries.push_back(summary_where(rows, [&](const ValidationRow& row) { return row.gpu == gpu; }));
+        summaries.back().engine = gpu;
+    }
+    return summaries;
+}
+
 }  // namespace
+
+std::vector<TimedRefit> timed_refits(std::span<const ValidationCase> cases) {
+    const ValidateOptions options;
+    Validator validator{cases, options};
+    const auto rows = validator.run();
+    std::vector<TimedRefit> refits;
+    for (auto& [configuration, refit] : validator.timed(rows)) {
+        refits.push_back(std::move(refit));
+    }
+    return refits;
+}
 
 double error_beside(Seconds predicted, Seconds low, Seconds high) {
     if (predicted >= low && predicted <= high) {
@@ -258,8 +359,21 @@ Validation validate(std::span<const ValidationCase> cases,
                     const ValidateOptions& options) {
     Validation result;
     result.is_simulated = options.is_simulated;
-    result.rows = Validator{cases, options}.run();
+    Validator validator{cases, options};
+    result.rows = validator.run();
+    const auto timed = validator.timed(result.rows);
+    auto fitted = timed_refits(options.fitted);
+    if (options.fitted.empty()) {
+        for (const auto& row : result.rows) {
+            const auto refit = timed.find(row.configuration);
+            if (row.served_to_fit && refit != timed.end() && refit->second.ids.front() == row.record.id) {
+                fitted.push_back(refit->second);
+            }
+        }
+    }
+    set_left_out(result.rows, timed, fitted);
     result.groups = grouped(result.rows);
+    result.gpus = grouped_by_gpu(result.rows);
     result.headlines = summary_where(result.rows, [](const ValidationRow& row) {
         return row.record.is_headline && !row.record.engine.empty();
     });

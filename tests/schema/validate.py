@@ -4,7 +4,7 @@
 
 usage: validate.py SCHEMA FOLDER
        validate.py SCHEMA FOLDER-OF-SCENARIOS PROGRAM
-       validate.py SCHEMA plan-report|plan-file|simulation PROGRAM
+       validate.py SCHEMA plan-report|plan-file|simulation|validation|fit PROGRAM
 
 Also tries the schema itself: without a required key, with a key more, and with a newer major version nothing may pass.
 Exits with 77 where the module jsonschema is missing, which ctest counts as skipped.
@@ -85,6 +85,9 @@ def documents(folder, program):
     if folder == "validation":
         for words in ([], ["--simulate"]):
             yield " ".join(["validate", *words]), report(program, words, "validate")
+        return
+    if folder == "fit":
+        yield "fit", report(program, [], "fit")
         return
     if folder == "simulation":
         for words in SIMULATIONS:

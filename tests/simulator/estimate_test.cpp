@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/estimate.hpp"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "../shipped.hpp"
@@ -133,16 +135,52 @@ TEST(Estimate, FasterLinksAreNeverSlower) {
 TEST(EstimateRange, SpansTheReadingsAndTheModelError) {
     // On Hopper the readings differ by 4.7 ms per local GB; DeepSeek-V3: 43.94 GB a rank, 0.2065 s.
     const auto e = estimated(Method::kGatherBroadcast, "deepseek-v3-h100");
+    // The model's 7 % is one standard deviation; 80 % are 1.2816 of them. Below only it counts, above the square root of both squares.
     const auto range = estimate_range(e.loads, e.setting, true);
-    EXPECT_NEAR(range.low.value(), e.result.total.value() * 0.93, 1e-6);
-    EXPECT_NEAR(range.high.value(), (e.result.total.value() + 43.936587776 * 4.7e-3) * 1.07, 1e-4);
+    const auto error = 1.2816 * 0.07;
+    const auto span = std::log(1.0 + 43.936587776 * 4.7e-3 / e.result.total.value());
+    EXPECT_NEAR(range.low.value(), e.result.total.value() * std::exp(-error), 1e-6);
+    EXPECT_NEAR(range.high.value(), e.result.total.value() * std::exp(std::hypot(span, error)), 1e-4);
+}
+
+TEST(EstimateRange, GrowsWithTheIntervalsOfConstantsAndTheirCorrelations) {
+    // Nothing but 1 s that is known to a factor of 1.5, and 3 s of 1000 GPUs, known to 1.2: log deviations of
+    // 0.25 log 1.5 and 0.75 log 1.2 of the whole 4 s.
+    Setting setting;
+    setting.gpus = 1000;
+    setting.constants.fixed_cost = {1.0, 1.0 / 1.5, 1.5, "s", "s", "fitted", {}, {}, {}};
+    setting.constants.fixed_cost_per_gpu = {3e-3, 3e-3 / 1.2, 3.6e-3, "s", "s", "prior", {}, {}, {}};
+    const auto a = 0.25 * std::log(1.5);
+    const auto b = 0.75 * std::log(1.2);
+    const auto high = [&] { return estimate_range(PlanLoads{}, setting, true).high.value(); };
+    EXPECT_NEAR(high(), 4.0 * std::exp(1.2816 * std::hypot(a, b)), 2e-3);
+    EXPECT_NEAR(estimate_range(PlanLoads{}, setting, true).low.value(), 16.0 / high(), 1e-9);
+    setting.constants.correlations = {{&EngineConstants::fixed_cost, &EngineConstants::fixed_cost_per_gpu, -1.0}};
+    EXPECT_NEAR(high(), 4.0 * std::exp(1.2816 * std::abs(a - b)), 2e-3);
+    setting.constants.fixed_cost.kind = "fixed";  // Then its interval is no error of a fit.
+    setting.constants.correlations.clear();
+    EXPECT_NEAR(high(), 4.0 * std::exp(1.2816 * b), 2e-3);
+}
+
+TEST(Estimate, TheTotalAloneIsTheSame) {
+    for (const auto& name : shipped_library().scenarios()) {
+        for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped}) {
+            const auto e = estimated(method, name);
+            for (const auto& reading : readings()) {
+                EXPECT_EQ(estimate_total(e.loads, e.setting, reading), estimate(e.loads, e.setting, reading).total) << name;
+            }
+        }
+    }
 }
 
 TEST(EstimateRange, AnUncalibratedMethodSpansNoneToTwiceTheSoftwareCosts) {
     const auto e = estimated(Method::kDirect, "deepseek-v3-h100");
     const auto range = estimate_range(e.loads, e.setting, false);
-    EXPECT_NEAR(range.low.value(), (e.result.total - e.result.software).value() * 0.93, 1e-9);
-    EXPECT_NEAR(range.high.value(), (e.result.total + e.result.software).value() * 1.07, 1e-9);
+    const auto half = [&](double ratio) { return std::exp(std::hypot(std::log(ratio), 1.2816 * 0.07)); };
+    const auto total = e.result.total.value();
+    const auto software = e.result.software.value();
+    EXPECT_NEAR(range.low.value(), total / half(total / (total - software)), 1e-9);
+    EXPECT_NEAR(range.high.value(), total * half((total + software) / total), 1e-9);
 }
 
 TEST(Estimate, ALoneRootHasOneNicTwoHaveTwoAndEightFillNvlink) {

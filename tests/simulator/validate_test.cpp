@@ -242,6 +242,47 @@ TEST(Validate, BySimulationTheRangeIsTheClosedFormsInProportion) {
     EXPECT_FALSE(simulated.limited_by.empty());
 }
 
+TEST(Validate, WhatServedToFitIsAlsoPredictedByConstantsThatHaveNotSeenIt) {
+    const auto& ultra = row_of(shipped(), "post-ultra-gb200-reshard");
+    ASSERT_TRUE(ultra.served_to_fit && ultra.left_out && ultra.left_out_error);
+    EXPECT_EQ(ultra.gpu, "GB200");
+    EXPECT_LT(*ultra.left_out_error, *ultra.error - 0.05) << "no other refit finalises so many experts";
+    EXPECT_LT(ultra.left_out->low, ultra.left_out->seconds);
+    EXPECT_LT(ultra.left_out->seconds, ultra.left_out->high);
+    // Records of one refit leave it out together.
+    EXPECT_EQ(row_of(shipped(), "nemo-reshard-doc-ultra-gb200").left_out->seconds, ultra.left_out->seconds);
+    for (const auto& row : shipped().rows) {
+        EXPECT_EQ(row.left_out.has_value(), row.prediction.has_value()) << row.record.id;
+        if (row.prediction && !row.served_to_fit) {
+            EXPECT_EQ(row.left_out->seconds, row.prediction->seconds) << row.record.id;
+            EXPECT_EQ(row.left_out_error, row.error) << row.record.id;
+        }
+    }
+}
+
+TEST(Validate, LeavesOutByTheRefitsThatItIsGiven) {
+    // Alone, a shipped record knows its neighbours only where they are given.
+    const auto fitted = cases_of({"nemo-reshard-doc-4b", "nemo-pr2971-30b-a", "nemo-pr2971-30b-c"});
+    const auto alone = cases_of({"nemo-pr2971-30b-a"});
+    ValidateOptions options;
+    options.fitted = fitted;
+    const auto with = validate(alone, {}, options).rows[0].left_out->seconds;
+    EXPECT_EQ(with, row_of(validate(fitted, {}), "nemo-pr2971-30b-a").left_out->seconds);
+    EXPECT_NE(with, validate(alone, {}).rows[0].left_out->seconds);
+}
+
+TEST(Validate, SummarisesWhatIsLeftOutByEngineAndGpu) {
+    std::set<std::string> gpus;
+    for (const auto& gpu : shipped().gpus) {
+        gpus.insert(gpu.engine);
+        EXPECT_GT(gpu.left_out.median_half_width, 0.0);
+        EXPECT_GE(std::abs(gpu.left_out.worst_error), gpu.left_out.median_error);
+    }
+    EXPECT_TRUE(gpus.contains("GB200") && gpus.contains("H100"));
+    EXPECT_GE(shipped().all.left_out.median_error, 0.0);
+    EXPECT_FALSE(shipped().all.left_out.worst_id.empty());
+}
+
 TEST(Validate, ItsJsonHasWhatWasAskedFor) {
     const auto json = io::to_json(shipped());
     EXPECT_EQ(json.at("records").size(), 102U);
@@ -256,6 +297,8 @@ TEST(Validate, ItsJsonHasWhatWasAskedFor) {
                             "published_seconds_min",
                             "published_seconds_max",
                             "error",
+                            "left_out_error",
+                            "left_out_seconds",
                             "limited_by"}) {
         EXPECT_TRUE(first.contains(key)) << key;
     }

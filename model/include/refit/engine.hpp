@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,21 @@
 #include "refit/units.hpp"
 
 namespace refit {
+
+/// What is held of a constant before any refit is timed: log-normal, in the constant's base unit.
+struct ConstantPrior {
+    double value = 0.0;   ///< Its median.
+    double spread = 1.0;  ///< Factor of one standard deviation. Range: above 1.
+    std::string source;
+    bool operator==(const ConstantPrior&) const = default;
+};
+
+/// What a constant cannot pass, in its base unit.
+struct ConstantBounds {
+    double low = 0.0;
+    double high = 0.0;
+    bool operator==(const ConstantBounds&) const = default;
+};
 
 /// A constant of an engine's cost model, in its base unit (second, or a pure number; second per byte).
 struct Constant {
@@ -20,7 +36,19 @@ struct Constant {
     std::string source;
     std::string kind;  ///< "fitted", "prior", "alternative" or "fixed".
     std::vector<std::string> identified_by;  ///< Ids of the published records that determine it.
+    std::optional<ConstantPrior> prior = std::nullopt;    ///< Of a constant that is fitted.
+    std::optional<ConstantBounds> bounds = std::nullopt;  ///< Physical ones.
     bool operator==(const Constant&) const = default;
+};
+
+struct EngineConstants;
+
+/// How the errors of two fitted constants go together.
+struct ConstantCorrelation {
+    Constant EngineConstants::* first = nullptr;
+    Constant EngineConstants::* second = nullptr;
+    double value = 0.0;  ///< Range: -1 to 1.
+    bool operator==(const ConstantCorrelation&) const = default;
 };
 
 /// Software costs of one refit engine, shared by every model, layout and system. Formulas: docs/cost_model.md.
@@ -44,7 +72,8 @@ struct EngineConstants {
     Constant nic_sharing;                    ///< How far a broadcast adds to gathers on the same NICs. Range: 0 to 1.
     Constant ring_nics;                      ///< Most NICs of a domain over which a ring spreads its channels.
     Constant ring_hop_cost;                  ///< By how much each rank of a ring lags behind the one before. Unit: s.
-    Constant model_error;                    ///< Relative widening of a predicted range, each way.
+    Constant model_error;                    ///< What the model itself is off by: one standard deviation, in logarithms.
+    std::vector<ConstantCorrelation> correlations;  ///< Of the logarithms of fitted constants, each pair once.
     bool operator==(const EngineConstants&) const = default;
 };
 

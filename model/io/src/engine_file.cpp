@@ -11,6 +11,7 @@
 
 #include "engine_options.hpp"
 #include "figures.hpp"
+#include "refit/constant_table.hpp"
 #include "refit/io/scenario_draft.hpp"
 #include "refit/suggest.hpp"
 
@@ -21,36 +22,53 @@ using Json = nlohmann::json;
 
 EngineConstants constants_from(const Json& json, const std::string& origin, Faults& faults) {
     FigureReader reader{json, origin, faults, "/constants"};
-    EngineConstants constants{
-        .nic_efficiency = reader.efficiency("nic_efficiency"),
-        .nvlink_efficiency = reader.efficiency("nvlink_efficiency"),
-        .call_cost = reader.cost("call_cost"),
-        .tensor_cost = reader.cost("tensor_cost"),
-        .tensor_cost_per_expert = reader.cost("tensor_cost_per_expert"),
-        .fixed_cost = reader.cost("fixed_cost"),
-        .fixed_cost_per_gpu = reader.cost("fixed_cost_per_gpu"),
-        .bulk_parameter_cost = reader.cost("bulk_parameter_cost"),
-        .bulk_parameter_cost_floor = reader.cost("bulk_parameter_cost_floor"),
-        .finalize_per_expert = reader.cost("finalize_per_expert"),
-        .finalize_slow_allgather_factor = reader.has("finalize_slow_allgather_factor")
-                                              ? reader.efficiency("finalize_slow_allgather_factor")
-                                              : Constant{.value = 1.0,
-                                                         .low = 1.0,
-                                                         .high = 1.0,
-                                                         .unit = "1",
-                                                         .source = "",
-                                                         .kind = "",
-                                                         .identified_by = {}},
-        .finalize_per_local_byte = reader.cost("finalize_per_local_byte"),
-        .staging_cost_per_byte = reader.cost("staging_cost_per_byte"),
-        .staging_tensor_cost = reader.cost("staging_tensor_cost"),
-        .load_cost_per_byte = reader.cost("load_cost_per_byte"),
-        .nic_sharing = reader.constant("nic_sharing"),
-        .ring_nics = reader.constant("ring_nics"),
-        .ring_hop_cost = reader.constant("ring_hop_cost"),
-        .model_error = reader.constant("model_error")};
+    EngineConstants constants;
+    for (const auto& entry : constant_table()) {
+        if (entry.is_required || reader.has(entry.name)) {
+            constants.*entry.member = entry.is_share ? reader.efficiency(entry.name) : reader.constant(entry.name);
+        } else {
+            // A cost that the engine does not have is none; of a rate it takes all.
+            auto& absent = constants.*entry.member;
+            absent = reader.cost(entry.name);
+            if (entry.is_share) {
+                absent.value = absent.low = absent.high = 1.0;
+                absent.unit = entry.unit;
+            }
+        }
+    }
     reader.refuse_unknown();
     return constants;
+}
+
+/// The member "correlations": each a pair of constants and a number.
+void read_correlations(const Json& json, const std::string& origin, Faults& faults, EngineConstants& constants) {
+    const auto list = json.value("correlations", Json::array());
+    const auto refuse = [&](std::size_t at, const std::string& message) {
+        faults.push_back({ErrorCode::kInvalidInput, "correlation", message, origin + ": /correlations/" + std::to_string(at)});
+    };
+    for (std::size_t at = 0; at < list.size(); ++at) {
+        const auto& entry = list[at];
+        const bool is_whole = entry.is_object() && entry.contains("between") && entry["between"].is_array() &&
+                              entry["between"].size() == 2 && entry.contains("value") && entry["value"].is_number();
+        if (!is_whole) {
+            refuse(at, R"(must be {"between": ["call_cost", "tensor_cost"], "value": 0.2})");
+            continue;
+        }
+        std::array<const NamedConstant*, 2> pair{};
+        for (std::size_t i = 0; i < 2; ++i) {
+            const auto& name = entry["between"][i];
+            pair[i] = name.is_string() ? find_constant(name.get<std::string>()) : nullptr;
+            if (pair[i] == nullptr) {
+                refuse(at, name.dump() + " is no constant");
+            }
+        }
+        const auto value = entry["value"].get<double>();
+        if (!(value >= -1.0 && value <= 1.0)) {
+            refuse(at, "value " + entry["value"].dump() + " does not lie from -1 to 1");
+        } else if (pair[0] != nullptr && pair[1] != nullptr) {
+            constants.correlations.push_back({pair[0]->member, pair[1]->member, value});
+        }
+    }
 }
 
 class EngineFile {
@@ -63,13 +81,14 @@ public:
         engine_.title = reader.text("title");
         engine_.version = reader.text("version");
         engine_.constants = constants_from(json_.value("constants", Json::object()), origin_, faults_);
+        read_correlations(json_, origin_, faults_, engine_.constants);
         read_options();
         if (reader.has("settings")) {
             settings_ = settings_in(json_.at("settings"), "/settings");
         }
         engine_.options = with(engine_.options, settings_, "/settings");
         read_paths();
-        reader.refuse_unknown({"schema", "schema_version", "constants", "options", "settings", "paths"});
+        reader.refuse_unknown({"schema", "schema_version", "constants", "correlations", "options", "settings", "paths"});
         return faults_.empty() ? Result<Engine>{std::move(engine_)} : fail(std::move(faults_));
     }
 

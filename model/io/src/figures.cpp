@@ -8,25 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "refit/constant_table.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit::io {
 namespace {
 
 using Json = nlohmann::json;
-
-struct UnitFactor {
-    const char* unit;
-    double factor;
-};
-
-/// Units of constants, in seconds, seconds per byte, or one.
-constexpr std::array kUnits{UnitFactor{"1", 1.0},
-                            UnitFactor{"s", 1.0},
-                            UnitFactor{"ms", 1e-3},
-                            UnitFactor{"us", 1e-6},
-                            UnitFactor{"ns", 1e-9},
-                            UnitFactor{"ms/GB", 1e-12}};
 
 std::string shortest(double value) {
     std::array<char, 32> buffer{};
@@ -76,7 +64,7 @@ const Json* FigureReader::entry(const char* key) {
         refuse(key, "field-type", std::string{"'"} + key + "' must be an object with value, unit, low, high and source");
         return nullptr;
     }
-    static const std::vector<std::string> kParts{"value", "unit", "low", "high", "source", "kind", "identified_by"};
+    static const std::vector<std::string> kParts{"value", "unit", "low", "high", "source", "kind", "identified_by", "prior", "bounds"};
     for (const auto& [part, content] : value.items()) {
         if (!part.starts_with('_') && std::ranges::find(kParts, part) == kParts.end()) {
             const auto whole = std::string{key} + "/" + part;
@@ -156,19 +144,19 @@ Constant FigureReader::constant(const char* key) {
     if (!unit_text) {
         return result;
     }
-    const auto* known = std::ranges::find(kUnits, *unit_text, [](const UnitFactor& entry) { return std::string{entry.unit}; });
-    if (known == kUnits.end()) {
-        std::vector<std::string> names;
-        for (const auto& candidate : kUnits) {
-            names.emplace_back(candidate.unit);
-        }
+    std::vector<std::string> names;
+    for (const auto& known : constant_units()) {
+        names.emplace_back(known.name);
+    }
+    if (std::ranges::find(names, *unit_text) == names.end()) {
         refuse(key, "unit-unknown", "unit '" + *unit_text + "' is none of " + join_names(names));
         return result;
     }
+    const auto factor = unit_factor(*unit_text);
     result.unit = *unit_text;
-    result.value = number(*object, key, "value").value_or(0.0) * known->factor;
-    result.low = number(*object, key, "low").value_or(0.0) * known->factor;
-    result.high = number(*object, key, "high").value_or(0.0) * known->factor;
+    result.value = number(*object, key, "value").value_or(0.0) * factor;
+    result.low = number(*object, key, "low").value_or(0.0) * factor;
+    result.high = number(*object, key, "high").value_or(0.0) * factor;
     if (result.low < 0.0 || result.low > result.value || result.value > result.high) {
         refuse(key, "field-range", std::string{"'"} + key + "' must have 0 <= low <= value <= high");
     }
@@ -180,7 +168,38 @@ Constant FigureReader::constant(const char* key) {
     } else {
         refuse(key, "identified-by-missing", std::string{"'"} + key + "' does not say which records identify it");
     }
+    if (result.kind == "fitted" && ids != object->end() && result.identified_by.empty()) {
+        refuse(key, "identified-by-missing", std::string{"'"} + key + "' is fitted, but names no record that identifies it");
+    }
+    read_prior(*object, key, factor, result);
     return result;
+}
+
+void FigureReader::read_prior(const Json& entry, const char* key, double factor, Constant& result) {
+    if (const auto prior = entry.find("prior"); prior != entry.end()) {
+        const std::string name{key};
+        if (!prior->is_object()) {
+            refuse(key, "field-type", "'" + name + ".prior' must be an object with value, spread and source");
+            return;
+        }
+        const auto inner = name + ".prior";
+        const auto value = number(*prior, inner.c_str(), "value").value_or(0.0) * factor;
+        result.prior = {value, number(*prior, inner.c_str(), "spread").value_or(0.0), text_part(*prior, "source")};
+        if (!(result.prior->value > 0.0) || !(result.prior->spread > 1.0)) {
+            refuse(key, "field-range", "'" + inner + "' must have value > 0 and spread > 1");
+        }
+        if (result.prior->source.empty()) {
+            refuse(key, "source-missing", "'" + inner + "' names no source");
+        }
+    }
+    if (const auto bounds = entry.find("bounds"); bounds != entry.end()) {
+        const bool is_pair = bounds->is_array() && bounds->size() == 2 && bounds->at(0).is_number() && bounds->at(1).is_number();
+        result.bounds = is_pair ? ConstantBounds{bounds->at(0).get<double>() * factor, bounds->at(1).get<double>() * factor}
+                                : ConstantBounds{};
+        if (!(result.bounds->low > 0.0) || result.bounds->low > result.value || result.value > result.bounds->high) {
+            refuse(key, "field-range", std::string{"'"} + key + ".bounds' must be [low, high] with 0 < low <= value <= high");
+        }
+    }
 }
 
 Constant FigureReader::efficiency(const char* key) {

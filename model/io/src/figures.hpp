@@ -53,6 +53,8 @@ private:
     const nlohmann::json* entry(const char* key);
     /// Remembers that the member is known. Returns whether it is there.
     bool ask(const char* key);
+    /// The members "prior" and "bounds" of a constant, where it has them, times `factor`.
+    void read_prior(const nlohmann::json& entry, const char* key, double factor, Constant& result);
     std::optional<double> number(const nlohmann::json& entry, const char* key, const char* part);
     std::optional<std::string> unit(const nlohmann::json& entry, const char* key);
 

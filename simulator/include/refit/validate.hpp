@@ -11,6 +11,7 @@
 #include "refit/decision.hpp"
 #include "refit/published.hpp"
 #include "refit/scenario.hpp"
+#include "refit/timed_refit.hpp"
 
 namespace refit {
 
@@ -40,11 +41,24 @@ struct ValidationRow {
     std::optional<Seconds> high;
     std::optional<Prediction> prediction;  ///< Nothing: see `not_modelled`.
     std::optional<double> error;           ///< 0 inside the published range, else relative to its nearer end.
+    /// By constants that have not seen the refit: fitted anew without it where it served to fit, else the prediction itself.
+    std::optional<Prediction> left_out;
+    std::optional<double> left_out_error;
     std::string not_modelled;
     std::vector<std::string> assumed;
+    std::string gpu;                ///< Of the generators, where it is modelled: "H100".
     std::size_t configuration = 0;  ///< Rows of one refit have one number, from 0.
     Bytes payload;                  ///< Bytes of the weights that move, once each.
     bool served_to_fit = false;     ///< It, or another record of the same refit, determined constants.
+};
+
+/// Errors and ranges of the same rows by constants that have not seen them.
+struct LeftOutSummary {
+    double median_error = 0.0;  ///< Absolute.
+    double worst_error = 0.0;   ///< Signed.
+    std::string worst_id;
+    double covered = 0.0;
+    double median_half_width = 0.0;
 };
 
 /// Errors and ranges of some rows.
@@ -60,6 +74,7 @@ struct ErrorSummary {
     double covered = 0.0;            ///< Share of rows whose published range meets the predicted one.
     double median_half_width = 0.0;  ///< Of the predicted ranges, relative to the prediction.
     std::size_t served_to_fit = 0;
+    LeftOutSummary left_out;
 };
 
 /// A prediction from the bytes of the weights alone, on the reshard rows where it says anything.
@@ -78,6 +93,7 @@ struct Validation {
     bool is_simulated = false;
     std::vector<ValidationRow> rows;   ///< As the cases came.
     std::vector<ErrorSummary> groups;  ///< By engine and tier; those with modelled rows.
+    std::vector<ErrorSummary> gpus;    ///< By the generators' GPU, under `engine`.
     ErrorSummary headlines;
     ErrorSummary all;
     std::vector<Baseline> baselines;
@@ -88,6 +104,8 @@ struct Validation {
 
 struct ValidateOptions {
     bool is_simulated = false;  ///< Predict event by event, not by the closed form.
+    /// The refits that served to fit the constants, for what is left out; none: those of the cases.
+    std::span<const ValidationCase> fitted;
     std::function<void(const std::string& id, double done)> progress;
 };
 
@@ -97,6 +115,9 @@ struct ValidateOptions {
 [[nodiscard]] Validation validate(std::span<const ValidationCase> cases,
                                   std::span<const PublishedRecord> anchors,
                                   const ValidateOptions& options = {});
+
+/// Every refit of the cases that is modelled and has a published time, once, in the order of their first records.
+[[nodiscard]] std::vector<TimedRefit> timed_refits(std::span<const ValidationCase> cases);
 
 /// 0 from `low` to `high`, else relative to the nearer of them. Pre: 0 < low <= high.
 [[nodiscard]] double error_beside(Seconds predicted, Seconds low, Seconds high);

@@ -36,14 +36,27 @@ Json row_json(const ValidationRow& row) {
                  {"predicted_low", row.prediction->low.value()},
                  {"predicted_high", row.prediction->high.value()},
                  {"error", row.error ? Json(*row.error) : Json(nullptr)},
+                 {"left_out_seconds", row.left_out->seconds.value()},
+                 {"left_out_low", row.left_out->low.value()},
+                 {"left_out_high", row.left_out->high.value()},
+                 {"left_out_error", row.left_out_error ? Json(*row.left_out_error) : Json(nullptr)},
                  {"limited_by", row.prediction->limited_by},
                  {"configuration", row.configuration},
                  {"assumed", row.assumed}});
     return json;
 }
 
+Json left_out_json(const LeftOutSummary& summary) {
+    return {{"median_error", summary.median_error},
+            {"worst_error", summary.worst_error},
+            {"worst_id", summary.worst_id},
+            {"covered", summary.covered},
+            {"median_half_width", summary.median_half_width}};
+}
+
 Json summary_json(const ErrorSummary& summary) {
-    return {{"rows", summary.rows},
+    return {{"left_out", summary.modelled > 0 ? left_out_json(summary.left_out) : Json(nullptr)},
+            {"rows", summary.rows},
             {"modelled", summary.modelled},
             {"configurations", summary.configurations},
             {"fitted", summary.served_to_fit},
@@ -108,12 +121,17 @@ Json to_json(const Validation& validation) {
         groups.push_back(summary_json(group));
         groups.back().update({{"engine", group.engine}, {"tier", text_json(group.tier)}});
     }
+    Json gpus = Json::array();
+    for (const auto& gpu : validation.gpus) {
+        gpus.push_back(summary_json(gpu));
+        gpus.back().update({{"gpu", gpu.engine}});
+    }
     Json baselines = Json::array();
     for (const auto& baseline : validation.baselines) {
         baselines.push_back(baseline_json(baseline));
     }
     return {{"schema", "refit.validation"},
-            {"schema_version", "1.0"},
+            {"schema_version", "1.1"},
             {"kind", validation.is_simulated ? "simulate" : "estimate"},
             {"records", records},
             {"summary",
@@ -123,6 +141,7 @@ Json to_json(const Validation& validation) {
               {"all", summary_json(validation.all)},
               {"headlines", summary_json(validation.headlines)},
               {"groups", groups},
+              {"gpus", gpus},
               {"baselines", baselines},
               {"decisions", decisions_json(validation.decisions)},
               {"factor_changes", changes_json(validation.changes)}}}};

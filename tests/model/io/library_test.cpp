@@ -355,6 +355,46 @@ TEST_F(LibraryFiles, OfSystemsAndEnginesHaveNoUnknownKeys) {
     EXPECT_TRUE(mentions(engine.error(), "unknown key 'NRL_REFIT_NUM_STREAM'; did you mean 'NRL_REFIT_NUM_STREAMS'?"));
 }
 
+TEST_F(LibraryFiles, OfEnginesSayWhereFittedConstantsComeFrom) {
+    const auto engine = library().engine(changed("engines/nemo-rl.json",
+                                                 {{"constants",
+                                                   {{"call_cost", {{"kind", "fitted"}, {"identified_by", Json::array()}}},
+                                                    {"tensor_cost", {{"prior", {{"spread", 1.0}}}}},
+                                                    {"fixed_cost", {{"prior", {{"source", ""}}}}},
+                                                    {"fixed_cost_per_gpu", {{"prior", 5}}},
+                                                    {"nic_efficiency", {{"bounds", {0.99, 1.0}}}},
+                                                    {"nvlink_efficiency", {{"bounds", 0.5}}}}},
+                                                  {"correlations",
+                                                   {{{"between", {"call_cost", "tensor_cost"}}, {"value", 2}},
+                                                    {{"between", {"cal_cost", "tensor_cost"}}, {"value", 0}},
+                                                    {{"between", "all"}}}}}));
+    ASSERT_FALSE(engine.has_value());
+    const auto& faults = engine.error();
+    EXPECT_TRUE(mentions(faults, "'call_cost' is fitted, but names no record")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "'tensor_cost.prior' must have value > 0 and spread > 1")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "'fixed_cost.prior' names no source")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "'fixed_cost_per_gpu.prior' must be an object")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "'nic_efficiency.bounds' must be [low, high]")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "'nvlink_efficiency.bounds' must be [low, high]")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "value 2 does not lie from -1 to 1")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "\"cal_cost\" is no constant")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "must be {\"between\"")) << described(faults);
+}
+
+TEST(Library, ReadsPriorsBoundsAndCorrelationsInBaseUnits) {
+    const auto constants = library().engine("nemo-rl").value().constants;
+    const auto json = data("engines/nemo-rl.json");
+    ASSERT_TRUE(constants.call_cost.prior.has_value());
+    EXPECT_DOUBLE_EQ(constants.call_cost.prior->value,
+                     json.at("constants").at("call_cost").at("prior").at("value").get<double>() * 1e-3);  // ms.
+    EXPECT_EQ(constants.call_cost.prior->spread, 2.0);
+    EXPECT_FALSE(constants.call_cost.bounds.has_value());
+    ASSERT_TRUE(constants.nic_efficiency.bounds.has_value());
+    EXPECT_EQ(constants.nic_efficiency.bounds->high, 0.98);
+    EXPECT_EQ(constants.correlations.size(), json.at("correlations").size());
+    EXPECT_FALSE(constants.nic_sharing.prior.has_value());
+}
+
 TEST_F(LibraryFiles, OfSystemsKeepRatesInTheirLimits) {
     const auto faults_of = [&](const Json& nic) {
         const auto system = library().system(changed("systems/h100-nvl8.json", {{"nic", nic}}), "system");

@@ -33,6 +33,10 @@ public:
     [[nodiscard]] Result<Inventory> model(const std::string& name) const;
     [[nodiscard]] Result<System> system(const std::string& name, const std::string& field) const;
     [[nodiscard]] Result<Engine> engine(const std::string& name) const;
+    /// The file that `engine` reads.
+    [[nodiscard]] Result<std::filesystem::path> engine_file(const std::string& name) const {
+        return locate("engines", name, "engine.name");
+    }
     /// The engine's support rules of a version.
     [[nodiscard]] Result<RuleSet> rules(const std::string& engine, const std::string& version) const;
     /// A scenario, or a NeMo RL recipe (a .yaml file).

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "refit/engine.hpp"
+#include "refit/estimate.hpp"
+#include "refit/timed_refit.hpp"
+
+namespace refit {
+
+/// A constant that a fit may change.
+struct FitParameter {
+    std::string name;
+    Constant EngineConstants::*member = nullptr;
+    ConstantPrior prior;
+    ConstantBounds bounds;
+};
+
+/// The constants with a prior that take part in a reading: those of kind "fitted" and "prior", with an
+/// "alternative" in place of `finalize_per_expert` where the reading has one.
+[[nodiscard]] std::vector<FitParameter> fit_parameters(const EngineConstants& constants,
+                                                       const Reading& reading = {});
+
+struct FitOptions {
+    double row_error = 0.12;   ///< What one timed refit may be off by, one standard deviation, in logarithms.
+    std::uint32_t starts = 6;  ///< The priors' middle, and draws from the priors.
+    std::uint64_t seed = 1;
+    double finest_step = 1e-6;  ///< Where the search along single directions ends, in logarithms.
+    Reading reading;
+};
+
+/// A fit: the constants that make the predictions most likely, given the priors.
+struct Fit {
+    std::vector<double> values;  ///< Of the parameters, in their base units.
+    std::vector<double>
+        covariance;     ///< Of their logarithms, row by row, as of a linear model with these slopes.
+    double cost = 0.0;  ///< Sum of squared weighted residuals, those of the priors included.
+    /// Part of what is known of a parameter (column) that comes from each timed refit, then from each prior
+    /// (rows); every column sums to 1.
+    std::vector<double> shares;
+    [[nodiscard]] double variance(std::size_t a, std::size_t b) const {
+        return covariance[a * values.size() + b];
+    }
+    [[nodiscard]] double share(std::size_t row, std::size_t of) const {
+        return shares[row * values.size() + of];
+    }
+};
+
+/// Bounded weighted least squares in logarithms. The residual of a timed refit is the logarithm of prediction
+/// over `log_middle`, in units of `row_error` and the range's spread, sqrt(row_error^2 + h^2 / 3) with h half
+/// the range's logarithm: a range counts as a uniform one. That of a prior is the logarithm of value over
+/// prior in units of its spread. Levenberg-Marquardt from several starts, then a search along single
+/// directions, since max() makes kinks. The same input gives the same output. Pre: one weight a refit, at
+/// least one parameter. Cost: some thousand closed forms a refit and start; 5 ms for 20 refits and 9
+/// parameters.
+[[nodiscard]] Fit fit_constants(std::span<const TimedRefit> refits,
+                                std::span<const double> weights,
+                                std::span<const FitParameter> parameters,
+                                const FitOptions& options = {});
+
+/// The weights that the refits name themselves.
+[[nodiscard]] std::vector<double> weights_of(std::span<const TimedRefit> refits);
+
+/// 68 % interval of one parameter: where the cost is 1 above the least with all others fitted anew, or the
+/// bound.
+struct FitInterval {
+    double low = 0.0;
+    double high = 0.0;
+    bool is_low_bound = false;  ///< The bound, not the cost, ends it.
+    bool is_high_bound = false;
+};
+[[nodiscard]] FitInterval profile_interval(std::span<const TimedRefit> refits,
+                                           std::span<const FitParameter> parameters,
+                                           const Fit& fit,
+                                           std::size_t parameter,
+                                           const FitOptions& options = {});
+
+/// Values of the parameters in fits to refits drawn with replacement, one row a draw.
+[[nodiscard]] std::vector<std::vector<double>> bootstrap(std::span<const TimedRefit> refits,
+                                                         std::span<const FitParameter> parameters,
+                                                         std::size_t draws,
+                                                         const FitOptions& options = {});
+
+/// Least share of what is known of a constant that makes a refit one that identifies it.
+inline constexpr double kIdentifyingShare = 0.05;
+
+/// Whether a fitted constant is identified by records of one refit alone.
+[[nodiscard]] bool is_told_by_one(const Constant& constant, std::span<const TimedRefit> refits);
+
+/// The constants with a fit's values, intervals of one standard deviation and correlations. One that a single
+/// refit identifies, as `constants` say, keeps its prior's interval, around the fitted value.
+[[nodiscard]] EngineConstants constants_with(EngineConstants constants,
+                                             std::span<const FitParameter> parameters,
+                                             std::span<const TimedRefit> refits,
+                                             const Fit& fit);
+
+}  // namespace refit
