@@ -384,8 +384,8 @@ std::string trust(const Report& report, const Scenario& scenario) {
     if (errors.empty()) {
         text = "nobody has published a time for this refit; constants from others";
     } else {
-        text = errors + (in_fit ? "; these times served to fit the constants" : "");
-        text += counts_inferred ? "; GPU counts inferred from the layouts" : "";
+        text = errors + (in_fit ? "; these served the fit" : "");
+        text += counts_inferred ? "; GPU counts inferred from layouts" : "";
     }
     const auto experts = scenario.model.experts();
     if (experts > kMostFittedExperts) {

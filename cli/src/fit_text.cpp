@@ -56,7 +56,7 @@ std::string identified_text(const Constant& constant) {
         return "-";
     }
     const auto more = ids.size() > 1 ? " +" + std::to_string(ids.size() - 1) : "";
-    const auto width = 26 - more.size();
+    const auto width = 22 - more.size();
     return (ids[0].size() <= width ? ids[0] : ids[0].substr(0, width - 2) + "..") + more;
 }
 

@@ -268,8 +268,10 @@ std::string choices_text(const Validation& validation) {
     if (!validation.decisions.empty()) {
         const auto worst = std::ranges::max_element(validation.decisions, {}, &Decision::regret);
         text = "Choosing by prediction, " + std::to_string(validation.decisions.size()) +
-               " refits that were timed in several ways: at most " + whole_percent(worst->regret) +
-               " slower than the best" + (worst->regret > 0.0 ? " (" + worst->options[worst->chosen].id + ")" : "") + ".";
+               " refits that were timed in several ways: " +
+               (worst->regret > 0.0 ? "at most " + whole_percent(worst->regret) + " slower than the best (" +
+                                          worst->options[worst->chosen].id + ")."
+                                    : "the best each time.");
     }
     if (!validation.changes.empty()) {
         const auto right = std::ranges::count_if(validation.changes, &FactorChange::has_right_sign);

@@ -26,7 +26,8 @@ struct Case {
 };
 
 Case case_of(Method method, const std::string& name) {
-    const auto scenario = shipped_scenario(name);
+    auto scenario = shipped_scenario(name);
+    scenario.engine = shipped_library().engine("nemo-rl").value();
     const auto workload = Workload::make(scenario);
     auto setting = make_setting(scenario, workload);
     auto loads = make_loads(make_plan(method, scenario, workload).value(), scenario.cluster);
