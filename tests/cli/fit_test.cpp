@@ -68,6 +68,15 @@ TEST_F(Fit, OfTheShippedRecordsWritesTheShippedEngine) {
     EXPECT_NE(outcome.out.find("Left out one at a time: median"), std::string::npos) << outcome.out;
 }
 
+TEST_F(Fit, OfTheShippedRecordsWritesEveryEngineThatShips) {
+    for (const std::string name : {"miles", "trl", "verl", "vllm"}) {
+        const auto outcome = run_refit({"fit", "--engine", name, "-O", file(name + ".json")});
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        const auto shipped = std::string{REFIT_SOURCE_DIR} + "/data/engines/" + name + ".json";
+        EXPECT_EQ(text_of(file(name + ".json")), text_of(shipped)) << name;
+    }
+}
+
 TEST_F(Fit, IsTheSameInEveryFormat) {
     const auto json = Json::parse(run_refit({"fit", "-o", "json"}).out);
     EXPECT_EQ(json.at("schema"), "refit.fit");

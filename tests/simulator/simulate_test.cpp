@@ -160,8 +160,8 @@ TEST(Simulate, AgreesWithTheClosedFormOnOtherEngines) {
 TEST(Simulate, SerialPacksAreGatheredThenSentThenLoaded) {
     const auto job = simulated(Method::kGatherBroadcast, "reshard-two-domains", {{"engine.name", "miles"}});
     const auto& constants = job.scenario.engine.constants;
-    const auto gathering = 8'589'934'592.0 * 3 / 4 / 310.5e9;
-    const auto sending = 8'589'934'592.0 / 47e9;
+    const auto gathering = 8'589'934'592.0 * 3 / 4 / (constants.nvlink_efficiency.value * 450e9);
+    const auto sending = 8'589'934'592.0 / (constants.nic_efficiency.value * 50e9);
     EXPECT_NEAR(critical(job.result, Activity::kTensorAllGather), gathering, 1e-9);
     EXPECT_NEAR(busy(job.result, Activity::kLoading), constants.tensor_cost.value, 1e-9);
     // The last of 17 ranks has the pack 15 hops later.
