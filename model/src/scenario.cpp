@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/scenario.hpp"
 
+#include "refit/fp8_blocks.hpp"
+
 namespace refit {
 
 std::vector<ParameterClass> Scenario::payload() const {
-    auto classes = model.payload();
-    for (auto& entry : classes) {
-        entry.dtype = entry.dtype == Dtype::kBf16 ? dtype : entry.dtype;
-    }
-    return classes;
+    return kept_in(model.payload(), dtype);
 }
 
 }  // namespace refit
