@@ -8,7 +8,8 @@
 namespace refit {
 namespace {
 
-/// Rows that stand together in what trainers or generators store fused: those of one head, of each segment, or all.
+/// Rows that stand together in what trainers or generators store fused: those of one head, of each segment,
+/// or all.
 std::vector<std::uint64_t> fused_rows(const ParameterClass& parameter) {
     switch (parameter.sharding) {
         case Sharding::kQuery:

@@ -187,8 +187,10 @@ TEST(Fp8Scales, OfFusedAttentionFollowItsGroups) {
     EXPECT_EQ(holders(vllm::distribution(k, layout, 0), {1, 3}), (Ranks{2, 3}));
 }
 
-/// For each rank the blocks (…, row block, column block) of which it holds elements, by `step` elements a block.
-std::map<std::uint32_t, std::set<Shape>> blocks_by_rank(const Distribution& distribution, std::uint64_t step) {
+/// For each rank the blocks (…, row block, column block) of which it holds elements, by `step` elements a
+/// block.
+std::map<std::uint32_t, std::set<Shape>> blocks_by_rank(const Distribution& distribution,
+                                                        std::uint64_t step) {
     std::map<std::uint32_t, std::set<Shape>> held;
     for (const auto& shard : distribution.shards()) {
         for (const auto& box : shard.boxes) {
@@ -208,7 +210,8 @@ std::map<std::uint32_t, std::set<Shape>> blocks_by_rank(const Distribution& dist
     return held;
 }
 
-class Fp8Layouts : public testing::TestWithParam<std::tuple<const char*, const char*, const char*, std::uint32_t>> {};
+class Fp8Layouts
+    : public testing::TestWithParam<std::tuple<const char*, const char*, const char*, std::uint32_t>> {};
 
 TEST_P(Fp8Layouts, KeepEveryScaleBesideItsBlock) {
     const auto& [id, train, generate, gpus] = GetParam();
@@ -264,8 +267,9 @@ TEST(Fp8Layout, IsRefusedWhereItCutsABlock) {
     ASSERT_FALSE(generate.has_value());
     ASSERT_EQ(generate.error().size(), 1U);
     EXPECT_EQ(generate.error()[0].rule, "fp8-block");
-    EXPECT_EQ(generate.error()[0].message,
-              "generate.tp = 8: 768 / 8 = 96, but an FP8 block is 128 wide (" + kExpert + "gate_proj.weight)");
+    EXPECT_EQ(
+        generate.error()[0].message,
+        "generate.tp = 8: 768 / 8 = 96, but an FP8 block is 128 wide (" + kExpert + "gate_proj.weight)");
     const auto nearest = parse_layout(generate.error()[0].nearest->value).value();
     EXPECT_TRUE(make_generate_layout(nearest, 8, model, in_fp8()).has_value());
     // In BF16 nothing is wrong with it.
@@ -273,7 +277,8 @@ TEST(Fp8Layout, IsRefusedWhereItCutsABlock) {
 }
 
 TEST(Fp8Layout, TakesTheLargestTpThatThePublicModelsAllow) {
-    // 2048 / 16 is a block and 18432 / 16 are 9; 1536 / 4 and 768 / 2 are 3, and a half of them is no whole number.
+    // 2048 / 16 is a block and 18432 / 16 are 9; 1536 / 4 and 768 / 2 are 3, and a half of them is no whole
+    // number.
     for (const auto& [id, most, next] : {std::tuple{"deepseek-v3", 16U, 32U},
                                          std::tuple{"qwen3-235b-a22b", 4U, 8U},
                                          std::tuple{"qwen3-30b-a3b", 2U, 4U}}) {
@@ -291,12 +296,16 @@ TEST(Fp8Blocks, AreRefusedForModelsThatTheyDoNotFit) {
     EXPECT_EQ(why_not_in_fp8_blocks(shipped("deepseek-v3")), std::nullopt);
     // Which of Gated DeltaNet's and Mamba's projections trainers quantise is not known.
     for (const auto* id : {"qwen3.5-27b", "nemotron-3-ultra-550b-a55b", "kimi-k3", "teaching-matrix"}) {
-        EXPECT_NE(why_not_in_fp8_blocks(shipped(id)).value_or("").find("is not known"), std::string::npos) << id;
+        EXPECT_NE(why_not_in_fp8_blocks(shipped(id)).value_or("").find("is not known"), std::string::npos)
+            << id;
     }
     // Heads of 64 rows lie in one block with their neighbours; 10944 = 85.5 x 128 rows of gate above up.
-    EXPECT_NE(why_not_in_fp8_blocks(shipped("qwen2.5-0.5b")).value_or("").find("64 rows of " + kLayer + "self_attn.q_proj"),
+    EXPECT_NE(why_not_in_fp8_blocks(shipped("qwen2.5-0.5b"))
+                  .value_or("")
+                  .find("64 rows of " + kLayer + "self_attn.q_proj"),
               std::string::npos);
-    EXPECT_NE(why_not_in_fp8_blocks(shipped("glm-4.5-air")).value_or("").find("10944 rows of"), std::string::npos);
+    EXPECT_NE(why_not_in_fp8_blocks(shipped("glm-4.5-air")).value_or("").find("10944 rows of"),
+              std::string::npos);
 }
 
 }  // namespace
