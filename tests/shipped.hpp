@@ -51,4 +51,29 @@ inline void pin_constants(EngineConstants& constants) {
     return std::move(*scenario);
 }
 
+/// Qwen3-30B-A3B kept in blockwise FP8 by both sides, 16 H100s each, laid out as in a published time, with some fields
+/// changed.
+[[nodiscard]] inline Scenario qwen_30b_in_fp8(
+    std::initializer_list<std::pair<std::string, std::string>> changes = {}) {
+    io::ScenarioDraft draft;
+    for (const auto& [field, value] : std::initializer_list<std::pair<std::string, std::string>>{
+             {"model", "qwen3-30b-a3b"},
+             {"dtype", "fp8"},
+             {"train.layout", "ep8"},
+             {"train.gpus", "16"},
+             {"generate.layout", "tp2"},
+             {"generate.gpus", "16"},
+             {"system", "h100-nvl8"}}) {
+        draft.apply({field, value, ""});
+    }
+    for (const auto& [field, value] : changes) {
+        draft.apply({field, value, ""});
+    }
+    auto scenario = io::resolve(draft, shipped_library());
+    if (!scenario) {
+        throw std::runtime_error{scenario.error().front().message};
+    }
+    return std::move(*scenario);
+}
+
 }  // namespace refit

@@ -458,11 +458,14 @@ std::string title_of(const MethodReport& method, const Scenario& scenario) {
 std::string moved_line(const Scenario& scenario) {
     const auto payload = scenario.model.payload_totals();
     Bytes bytes;
+    std::uint64_t tensors = 0;
     for (const auto& entry : scenario.payload()) {
         bytes += entry.bytes();
+        tensors += entry.tensors();
     }
+    const auto dtype = upper(name_of(scenario.dtype)) + (scenario.dtype == Dtype::kFp8 ? " with scales" : "");
     const auto text = scenario.model.title() + "  " + parameter_count(payload.parameters) + " parameters, " +
-                      upper(name_of(scenario.dtype)) + ", " + format_bytes(bytes) + " in " + plural(payload.tensors, "tensor");
+                      dtype + ", " + format_bytes(bytes) + " in " + plural(tensors, "tensor");
     return text + (scenario.model.totals(ModelPart::kMtp).tensors > 0 ? " (MTP left out)" : "");
 }
 

@@ -315,7 +315,7 @@ const std::vector<FieldOption>& field_options() {
         {"--train-gpus", "train.gpus", "N", "training GPUs"},
         {"--gen-gpus", "generate.gpus", "N", "generation GPUs"},
         {"--system", "system", "NAME|FILE", "a system of data/systems, or a file"},
-        {"--dtype", "dtype", "DTYPE", "bf16, fp16 or fp32"},
+        {"--dtype", "dtype", "DTYPE", "bf16, fp16, fp32, or fp8: blockwise, with its scales"},
         {"--generate-dtype", "generate.dtype", "DTYPE", "dtype on the generation side"},
         {"--engine", "engine.name", "NAME", "an engine of data/engines"},
         {"--oversubscription", "fabric.oversubscription", "RATIO", "NICs of a pod to its uplinks, for example 2:1"},

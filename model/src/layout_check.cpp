@@ -255,56 +255,21 @@ bool is_possible(const LayoutText& text,
     return examine_train(text, gpus, ModelLimits{model, memory}).second.empty();
 }
 
-namespace {
-
-/// Projections whose part of the cut dimension is no multiple of a block: by kind of unit, with an example.
-std::vector<const ParameterClass*> cut_blocks(const GenerateLayout& layout, const Inventory& model) {
-    constexpr std::uint64_t kBlock = 128;
-    std::vector<const ParameterClass*> cut;
-    for (const auto& entry : model.classes()) {
-        const bool is_projection = entry.part == ModelPart::kText && entry.shape.size() == 2 &&
-                                   !entry.units_name.empty() && entry.sharding != Sharding::kReplicated &&
-                                   entry.sharding != Sharding::kVocabulary;
-        const auto ways = entry.is_expert() && layout.ep > 1 ? 1 : layout.tp;
-        const auto extent = is_projection ? entry.shape[entry.sharding == Sharding::kRow ? 1 : 0] : 0;
-        const bool is_key_value = entry.sharding == Sharding::kKey || entry.sharding == Sharding::kValue;
-        const auto parts = is_key_value ? std::min<std::uint64_t>(ways, entry.heads.key_value) : ways;
-        const bool is_known = std::ranges::any_of(
-            cut, [&](const auto* other) { return other->units_name == entry.units_name; });
-        if (is_projection && !is_known && parts > 1 && extent / parts % kBlock != 0) {
-            cut.push_back(&entry);
-        }
-    }
-    return cut;
-}
-
-}  // namespace
-
 Faults check_fp8_blocks(const GenerateLayout& layout,
                         const Inventory& model,
                         const std::optional<GpuMemory>& memory) {
-    const auto cut = cut_blocks(layout, model);
-    if (cut.empty()) {
-        return {};
+    const ModelLimits limits{model, memory};
+    auto faults = broken_fp8_blocks(layout, limits);
+    if (faults.empty()) {
+        return faults;
     }
     LayoutText wanted;
     wanted.tp = layout.tp;
     wanted.pp = layout.pp;
     wanted.ep = layout.ep;
-    const ModelLimits limits{model, memory};
     const auto found = find_generate(wanted, layout.gpus, limits, [&](const GenerateLayout& candidate) {
-        return cut_blocks(candidate, model).empty();
+        return broken_fp8_blocks(candidate, limits).empty();
     });
-    Faults faults;
-    for (const auto* entry : cut) {
-        const auto extent = entry->shape[entry->sharding == Sharding::kRow ? 1 : 0];
-        faults.push_back({ErrorCode::kInfeasible,
-                          "fp8-block",
-                          "generate.tp = " + std::to_string(layout.tp) + ": " + std::to_string(extent) +
-                              " / " + std::to_string(layout.tp) + " = " + std::to_string(extent / layout.tp) +
-                              ", but an FP8 block is 128 wide (" + entry->name + ")",
-                          "generate.layout"});
-    }
     suggest(faults, "generate", layout.gpus, limits, found);
     return faults;
 }

@@ -2,8 +2,12 @@
 #include "layout_limits.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "refit/fp8_blocks.hpp"
 #include "refit/quantity.hpp"
 #include "refit/vocabulary.hpp"
 
@@ -42,6 +46,37 @@ public:
                           : text_of(unit.count) + " " + unit.name + " are") +
                     " not divisible by " + text_of(ways) + " (" + unit.example + ")");
         }
+    }
+
+    /// An FP8 block has one scale, so no rank may hold a part of one: once for each kind of unit. What does not divide
+    /// at all is told by its units.
+    void keep_blocks_whole(const ModelLimits& model, std::uint32_t tp, std::uint32_t expert_tp) {
+        std::set<std::string> told;
+        for (const auto& cut : model.cuts) {
+            const std::uint64_t ways = cut.is_expert ? expert_tp : tp;
+            const auto parts = cut.most_parts > 0 ? std::min(ways, cut.most_parts) : ways;
+            const bool is_broken =
+                parts > 1 && cut.elements % parts == 0 && cut.elements / parts % kFp8Block != 0;
+            if (is_broken && told.insert(cut.name).second) {
+                add_block(cut.is_expert && side_ == std::string{"train"} ? "etp" : "tp",
+                          static_cast<std::uint32_t>(ways),
+                          parts,
+                          cut.elements,
+                          cut.example);
+            }
+        }
+    }
+
+    void add_block(const char* axis,
+                   std::uint32_t ways,
+                   std::uint64_t parts,
+                   std::uint64_t elements,
+                   const std::string& example) {
+        add(axis,
+            ways,
+            "fp8-block",
+            text_of(elements) + " / " + text_of(parts) + " = " + text_of(elements / parts) +
+                ", but an FP8 block is 128 wide (" + example + ")");
     }
 
     [[nodiscard]] Faults& faults() noexcept { return faults_; }
@@ -84,6 +119,18 @@ void check_fused_rows(const ModelLimits& model, std::uint32_t tp, Checker& check
                     tp,
                     "heads",
                     text_of(model.fused_rows) + " fused qkv rows are not divisible by " + text_of(tp));
+    }
+}
+
+/// Trainers hold whole KV groups, or where TP exceeds these, even parts of the fused rows.
+void check_train_blocks(const ModelLimits& model, const TrainLayout& layout, Checker& checker) {
+    if (!model.is_in_fp8()) {
+        return;
+    }
+    checker.keep_blocks_whole(model, layout.tp, layout.etp);
+    if (model.fused_rows > 0 && model.key_value_heads % layout.tp != 0 && model.fused_rows % layout.tp == 0 &&
+        model.fused_rows / layout.tp % kFp8Block != 0) {
+        checker.add_block("tp", layout.tp, layout.tp, model.fused_rows, "fused qkv rows");
     }
 }
 
@@ -199,10 +246,37 @@ ModelLimits::ModelLimits(const Inventory& model, std::optional<GpuMemory> gpu_me
       experts{model.experts()},
       payload{model.payload()},
       memory{std::move(gpu_memory)} {
-    for (auto& entry : payload) {
+    for (const auto& entry : payload) {
         add(entry);
-        entry.dtype = memory && entry.dtype == Dtype::kBf16 ? memory->dtype : entry.dtype;
+        add_cuts(entry);
     }
+    payload = kept_in(std::move(payload), memory ? memory->dtype : Dtype::kBf16);
+}
+
+void ModelLimits::add_cuts(const ParameterClass& entry) {
+    const bool is_cut = entry.part == ModelPart::kText && entry.shape.size() == 2 && !entry.units_name.empty() &&
+                        entry.sharding != Sharding::kReplicated && entry.sharding != Sharding::kVocabulary;
+    if (!is_cut) {
+        return;
+    }
+    const bool is_key_value = entry.sharding == Sharding::kKey || entry.sharding == Sharding::kValue;
+    auto extents = entry.segments;
+    if (extents.empty() || entry.sharding == Sharding::kRow) {
+        extents = {entry.shape[entry.sharding == Sharding::kRow ? 1 : 0]};
+    }
+    for (const auto extent : extents) {
+        cuts.push_back({entry.units_name,
+                        entry.name,
+                        extent,
+                        is_key_value ? entry.heads.key_value : 0,
+                        entry.is_expert()});
+    }
+}
+
+Faults broken_fp8_blocks(const GenerateLayout& layout, const ModelLimits& model) {
+    Checker checker{"generate"};
+    checker.keep_blocks_whole(model, layout.tp, layout.ep > 1 ? 1 : layout.tp);
+    return std::move(checker.faults());
 }
 
 void ModelLimits::add(const ParameterClass& entry) {
@@ -256,6 +330,7 @@ std::pair<TrainLayout, Faults> examine_train(const LayoutText& text,
     check_train_experts(model, layout, checker);
     checker.divide_units(model, layout.tp, layout.etp);
     check_fused_rows(model, layout.tp, checker);
+    check_train_blocks(model, layout, checker);
     check_pipeline(text, model, checker, layout);
     auto faults = std::move(checker.faults());
     if (faults.empty()) {
@@ -298,6 +373,10 @@ std::pair<GenerateLayout, Faults> examine_generate(const LayoutText& text,
             "tp", layout.tp, "width", "the vocabulary, padded to a multiple of 64, is not divisible by it");
     }
     auto faults = std::move(checker.faults());
+    if (model.is_in_fp8()) {
+        auto broken = broken_fp8_blocks(layout, model);
+        std::ranges::move(broken, std::back_inserter(faults));
+    }
     if (faults.empty()) {
         check_memory(
             fullest_rank(layout, model.payload, model.layers), "generate", to_text(layout), model, faults);

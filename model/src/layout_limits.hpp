@@ -23,6 +23,15 @@ struct DivisibleUnits {
     bool is_expert;
 };
 
+/// What layouts may cut only between FP8 blocks: a whole projection, or a segment of one.
+struct CutExtent {
+    std::string name;     ///< Of the kind of unit.
+    std::string example;  ///< A tensor that has it.
+    std::uint64_t elements;
+    std::uint64_t most_parts;  ///< More ranks than these hold parts alike; 0: no such limit.
+    bool is_expert;
+};
+
 /// All that a layout has to respect, gathered once: the search for a suggestion asks thousands of times.
 struct ModelLimits {
     std::uint32_t layers = 0;
@@ -31,14 +40,21 @@ struct ModelLimits {
     std::uint64_t key_value_heads = 0;
     std::uint64_t fused_rows = 0;  ///< Of the trainers' qkv weight; 0 without one.
     std::vector<DivisibleUnits> units;
+    std::vector<CutExtent> cuts;
     std::vector<ParameterClass> payload;  ///< In the dtype that it is stored in.
-    std::optional<GpuMemory> memory;      ///< Absent: of any size.
+    std::optional<GpuMemory> memory;      ///< Absent: of any size, and nothing is kept in FP8.
 
     ModelLimits(const Inventory& model, std::optional<GpuMemory> gpu_memory);
 
+    [[nodiscard]] bool is_in_fp8() const noexcept { return memory && memory->dtype == Dtype::kFp8; }
+
 private:
     void add(const ParameterClass& entry);
+    void add_cuts(const ParameterClass& entry);
 };
+
+/// Every kind of unit of which generators with this layout would hold broken FP8 blocks, without suggestions.
+[[nodiscard]] Faults broken_fp8_blocks(const GenerateLayout& layout, const ModelLimits& model);
 
 /// The layout that `text` means, and everything that is wrong with it, without suggestions.
 [[nodiscard]] std::pair<TrainLayout, Faults> examine_train(const LayoutText& text,

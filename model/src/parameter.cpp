@@ -5,6 +5,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "refit/fp8_blocks.hpp"
+
 namespace refit {
 
 std::uint64_t ParameterClass::tensors() const noexcept {
@@ -35,12 +37,11 @@ Bytes ParameterClass::tensor_bytes() const { return Bytes{elements()} * size_of(
 Bytes ParameterClass::bytes() const { return tensor_bytes() * tensors(); }
 
 Bytes ParameterClass::native_bytes() const {
-    constexpr std::uint64_t kBlock = 128;
     constexpr std::uint64_t kGroup = 32;
     const auto blocks = [](std::uint64_t extent, std::uint64_t size) { return (extent + size - 1) / size; };
     switch (native) {
         case NativeStorage::kFp8Blocks: {
-            const auto scales = blocks(shape.at(0), kBlock) * blocks(shape.at(1), kBlock);
+            const auto scales = fp8_blocks(shape.at(0)) * fp8_blocks(shape.at(1));
             return Bytes{elements() + scales * size_of(Dtype::kFp32)} * tensors();
         }
         case NativeStorage::kMxfp4Groups:

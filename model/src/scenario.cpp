@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/scenario.hpp"
 
+#include "refit/fp8_blocks.hpp"
+
 namespace refit {
 
 std::vector<ParameterClass> Scenario::payload() const {
-    auto classes = model.payload();
+    auto classes = kept_in(model.payload(), dtype);
     for (auto& entry : classes) {
-        entry.dtype = entry.dtype == Dtype::kBf16 ? dtype : entry.dtype;
         entry.task = train.is_fsdp() ? ExportTask::kOwn : entry.task;
     }
     return classes;

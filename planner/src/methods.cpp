@@ -163,7 +163,7 @@ void add_relay_stage(Plan& plan, const Workload& workload, RelayTable relays) {
     for (const auto& entry : workload.classes()) {
         stage.payload += entry.parameter.bytes();
         stage.expert_parameters += entry.parameter.is_expert() ? entry.logical_tensors() : 0;
-        stage.other_parameters += entry.parameter.is_ffn ? 0 : entry.logical_tensors();
+        stage.other_parameters += entry.parameter.is_ffn || entry.parameter.is_expert() ? 0 : entry.logical_tensors();
     }
 }
 

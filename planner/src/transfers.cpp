@@ -208,7 +208,7 @@ private:
             {block, RankId{slice.train_stage * workload_.trainers_per_stage()}, slice.layers});
         stage.payload += entry.parameter.tensor_bytes() * entry.parameter.tensors_per_layer() * slice.layers;
         stage.expert_parameters += entry.parameter.is_expert() ? slice.layers : 0;
-        stage.other_parameters += entry.parameter.is_ffn ? 0 : slice.layers;
+        stage.other_parameters += entry.parameter.is_ffn || entry.parameter.is_expert() ? 0 : slice.layers;
     }
 
     void add_replica_collective(std::uint32_t index, const WorkloadSlice& slice, const Distribution& destination,

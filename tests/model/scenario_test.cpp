@@ -52,5 +52,19 @@ TEST(Scenario, StoresInItsDtypeWhatTheModelHasInBf16) {
     EXPECT_TRUE(std::ranges::find_if(half, is_fp32)->name.ends_with("e_score_correction_bias"));
 }
 
+TEST(Scenario, MovesScalesBehindTheirProjectionInFp8) {
+    const auto payload = scenario_of("qwen3-30b-a3b", Dtype::kFp8).payload();
+    std::size_t scales = 0;
+    for (std::size_t i = 1; i < payload.size(); ++i) {
+        if (payload[i].name.ends_with("_scale_inv")) {
+            ++scales;
+            EXPECT_EQ(payload[i].name, payload[i - 1].name + "_scale_inv");
+            EXPECT_EQ(payload[i - 1].dtype, Dtype::kFp8);
+        }
+    }
+    // q, k, v and o; gate, up and down of the experts.
+    EXPECT_EQ(scales, 7U);
+}
+
 }  // namespace
 }  // namespace refit

@@ -39,6 +39,65 @@ TEST_P(ShippedPlan, DeliversEveryElementExactlyOnce) {
     EXPECT_EQ(text_of(check_plan(*plan, workload, scenario.cluster)), "");
 }
 
+class Fp8Plan : public testing::TestWithParam<std::tuple<const char*, Method>> {};
+
+TEST_P(Fp8Plan, DeliversEveryValueAndScaleExactlyOnce) {
+    const auto& [coverage, method] = GetParam();
+    for (const auto& scenario : {qwen_30b_in_fp8({{"engine.coverage", coverage}}),
+                                 qwen_30b_in_fp8({{"engine.coverage", coverage},
+                                                  {"train.layout", "tp4.pp2.ep8"},
+                                                  {"generate.layout", "tp2"}}),
+                                 qwen_30b_in_fp8({{"engine.coverage", coverage},
+                                                  {"train.layout", "tp8.pp2"},
+                                                  {"generate.layout", "tp4.ep4"}})}) {
+        const auto workload = Workload::make(scenario);
+        const auto plan = make_plan(method, scenario, workload);
+        ASSERT_TRUE(plan.has_value()) << text_of(plan.error());
+        EXPECT_EQ(text_of(check_plan(*plan, workload, scenario.cluster)), "");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         Fp8Plan,
+                         testing::Combine(testing::Values("nemo-rl-names", "all"),
+                                          testing::Values(Method::kGatherBroadcast,
+                                                          Method::kHybrid,
+                                                          Method::kDirect,
+                                                          Method::kStriped,
+                                                          Method::kOptimal)));
+
+TEST(Fp8Refit, ByM2nDeliversEveryValueAndScaleToo) {
+    // M2N takes no q, k and v that trainers store fused; latent attention has none.
+    const auto scenario = qwen_30b_in_fp8({{"model", "moonlight-16b-a3b"}, {"generate.layout", "tp2.ep2"}});
+    const auto workload = Workload::make(scenario);
+    const auto plan = make_plan(Method::kM2n, scenario, workload);
+    ASSERT_TRUE(plan.has_value()) << text_of(plan.error());
+    EXPECT_EQ(text_of(check_plan(*plan, workload, scenario.cluster)), "");
+}
+
+TEST(Fp8Refit, SendsExpertsByTransfersAndEveryScaleAsATensorOfItsOwn) {
+    // Of 37,491 tensors (counted in fp8_blocks_test.cpp) 18,432 go by transfers. The rest, 18,432 scales of experts and
+    // 192 of attention, its 192 values and 243 BF16 tensors, is gathered, broadcast and loaded one by one.
+    const auto scenario = qwen_30b_in_fp8();
+    const auto workload = Workload::make(scenario);
+    const auto plan = make_plan(Method::kHybrid, scenario, workload).value();
+    const auto gather = std::ranges::find(plan.stages, StageKind::kGather, &PlanStage::kind);
+    ASSERT_NE(gather, plan.stages.end());
+    EXPECT_EQ(gather->loaded_tensors, 19'059U);
+    EXPECT_EQ(gather->payload.count(), 31'174'545'408U - 28'991'029'248U);
+    std::uint64_t by_transfers = 0;
+    for (const auto& stage : plan.stages) {
+        by_transfers += stage.kind == StageKind::kTransfer ? stage.payload.count() : 0;
+    }
+    EXPECT_EQ(by_transfers, 28'991'029'248U);
+    // Scales are gathered over EP8: 16 local experts x 3 x 48 layers.
+    const auto calls = std::ranges::find(
+        gather->collectives, CollectiveRole::kExpertAllGather, &Collective::role);
+    ASSERT_NE(calls, gather->collectives.end());
+    EXPECT_EQ(calls->calls, 16U * 3 * 48);
+    EXPECT_EQ(calls->bytes.front(), 18'432U * 6 * 16 * 4);
+}
+
 /// Two layers of a 4 x 4 tensor in BF16: two trainers hold two rows each, two generators want two columns
 /// each.
 Workload rows_to_columns() {

@@ -93,6 +93,13 @@ public:
         if (below(8) == 0) {
             set("train.virtual_pipeline", std::to_string(1 + below(4)));
         }
+        if (below(6) == 0) {
+            set("dtype", any_of({"fp8", "fp16"}));
+        }
+        if (below(8) == 0) {
+            set("train.fp8_param", any_of({"true", "false"}));
+            set("train.fp8_recipe", any_of({"blockwise", "delayed"}));
+        }
         return draft_;
     }
 
@@ -198,6 +205,9 @@ TEST(Suggestions, OfFiveHundredRandomBadLayoutsPassTheCheck) {
                              "generate-ep",
                              "generate-axis",
                              "fp8-block",
+                             "fp8-model",
+                             "fp8-recipe",
+                             "train-dtype",
                              "dtype-pair",
                              "layout-string",
                              "virtual-pipeline",

@@ -64,5 +64,19 @@ TEST(Workload, GenerationStagesShareTheLayers) {
     EXPECT_EQ(first, 31U);
 }
 
+TEST(Workload, InFp8HoldsEachScaleWithItsPartOfTheWeight) {
+    // Qwen3-30B-A3B at TP2. Cut: experts 28,991,029,248 B and their scales 7,077,888, attention 905,969,664 and
+    // 221,184, embedding and head 1,244,659,712. On each: routers 25,165,824, norms 421,888.
+    const auto workload = Workload::make(qwen_30b_in_fp8());
+    for (const auto bytes : workload.generator_bytes()) {
+        EXPECT_EQ(bytes, 31'148'957'696U / 2 + 25'587'712U);
+    }
+    EXPECT_EQ(workload.payload_bytes().count(), 31'174'545'408U);
+    const auto& scales = class_named(workload, "model.layers.{layer}.mlp.experts.{expert}.up_proj.weight_scale_inv");
+    EXPECT_EQ(std::vector(scales.source.shape().begin(), scales.source.shape().end()),
+              (std::vector<std::uint64_t>{128, 6, 16}));
+    EXPECT_EQ(scales.element_bytes(), 4U);
+}
+
 }  // namespace
 }  // namespace refit

@@ -31,7 +31,7 @@ struct FullestRank {
 struct GpuMemory {
     Bytes bytes;                 ///< Of one GPU.
     std::string gpu;             ///< "H100".
-    Dtype dtype = Dtype::kBf16;  ///< Of the parameters that the model stores in BF16.
+    Dtype dtype = Dtype::kBf16;  ///< Of the parameters that the model stores in BF16, as in a scenario.
     bool operator==(const GpuMemory&) const = default;
 };
 

@@ -66,6 +66,7 @@ struct ParameterClass {
     std::uint64_t units = 0;              ///< Indivisible units along the cut dimension (heads …); 0: its elements.
     std::string units_name;               ///< "attention heads", "expert width" …, for messages.
     AttentionHeads heads;                 ///< Only for kQuery, kKey, kValue.
+    bool is_projection = false;           ///< A weight that blockwise FP8 training quantises, where that is known.
     bool is_ffn = false;                  ///< gate, up or down of a dense MLP or a routed expert, whatever its name.
     std::uint32_t experts = 0;            ///< Routed experts; 0: not an expert.
     std::vector<std::uint32_t> layers;    ///< Layers that have it; empty for a parameter outside the layers.

@@ -59,50 +59,6 @@ void read_ratio(DraftReader& reader, EngineOptions& options) {
     options.buffer_memory_ratio = value;
 }
 
-/// A dtype, or `nearest` and a fault that offers it.
-Dtype dtype_in(DraftReader& reader,
-               std::string_view name,
-               const std::string& text,
-               std::string_view nearest) {
-    auto dtype = parse_dtype(text);
-    if (dtype) {
-        return *dtype;
-    }
-    dtype.error().front().nearest = Suggestion{std::string{name}, std::string{nearest}, ""};
-    static_cast<void>(reader.take(std::move(dtype), name));
-    return parse_dtype(nearest).value();
-}
-
-/// Both sides must have one dtype: where a rule forbids the pair, it is named; else Refit has no model of the
-/// change.
-void check_pair(DraftReader& reader, Dtype dtype, Dtype generate, const std::optional<RuleSet>& rules) {
-    if (generate == dtype) {
-        return;
-    }
-    const std::string from{name_of(dtype)};
-    const std::string to{name_of(generate)};
-    const Suggestion same{"generate.dtype", from, ""};
-    SettingFacts facts{{"dtype", from}, {"generate.dtype", to}};
-    for (const auto* name : {"train.fp8_param", "generate.is_mx"}) {
-        facts.emplace(name, reader.text_of(name, "false"));
-    }
-    const auto broken = rules ? violations(*rules, facts) : Faults{};
-    for (const auto& fault : broken) {
-        auto message = "generate.dtype = " + to;
-        message += fault.message.substr(std::min(fault.message.find(": "), fault.message.size()));
-        reader.refuse(fault.code, "dtype-pair", message + "; both sides must agree", "generate.dtype", same);
-    }
-    if (broken.empty()) {
-        const bool is_mx = facts.at("generate.is_mx") == "true" && generate == Dtype::kFp8;
-        reader.refuse(ErrorCode::kUnsupported,
-                      "dtype-pair",
-                      "generate.dtype = " + to + ": generators that turn " + from + " weights into " +
-                          (is_mx ? "mxfp8" : to) + " cannot be modelled yet; both sides must agree",
-                      "generate.dtype",
-                      same);
-    }
-}
-
 }  // namespace
 
 Engine read_engine(DraftReader& reader) {
@@ -140,26 +96,6 @@ std::optional<RuleSet> read_rules(DraftReader& reader, const Engine& engine) {
     return rules;
 }
 
-Dtype read_dtype(DraftReader& reader, const std::optional<RuleSet>& rules) {
-    static const std::vector<std::string> modelled{"bf16", "fp16", "fp32"};
-    const auto text = reader.text_of("dtype", "bf16");
-    auto dtype = dtype_in(reader, "dtype", text, nearest_name(text, modelled));
-    if (dtype == Dtype::kFp8) {
-        reader.refuse(ErrorCode::kUnsupported,
-                      "train-dtype",
-                      "dtype: weights that are trained in fp8 cannot be modelled yet",
-                      "dtype",
-                      Suggestion{"dtype", "bf16", ""});
-        dtype = Dtype::kBf16;
-    }
-    const std::string same{name_of(dtype)};
-    check_pair(reader,
-               dtype,
-               dtype_in(reader, "generate.dtype", reader.text_of("generate.dtype", same.c_str()), same),
-               rules);
-    return dtype;
-}
-
 SettingFacts read_facts(DraftReader& reader,
                         Dtype dtype,
                         const TrainLayout& train,
@@ -174,6 +110,10 @@ SettingFacts read_facts(DraftReader& reader,
                        {"train.layout", reader.text_of("train.layout", "tp1")},
                        {"generate.layout", reader.text_of("generate.layout", "tp1")},
                        {"train.pipeline.layout", pipeline_string(reader.draft())}};
+    if (dtype == Dtype::kFp8) {
+        facts.emplace("train.fp8_param", "true");
+        facts.emplace("train.fp8_recipe", "blockwise");
+    }
     for (const auto& [fact, usual] : kSettings) {
         facts.emplace(fact, reader.text_of(fact, usual));
     }

@@ -22,8 +22,6 @@ namespace refit::io {
 
 /// The dtype of the weights. Faults: one that cannot be modelled, or generation in another one; where a rule
 /// of the engine forbids the pair, the fault names it.
-[[nodiscard]] Dtype read_dtype(DraftReader& reader, const std::optional<RuleSet>& rules);
-
 /// What the support rules look at.
 [[nodiscard]] SettingFacts read_facts(DraftReader& reader,
                                       Dtype dtype,

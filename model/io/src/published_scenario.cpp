@@ -18,6 +18,9 @@ namespace {
 /// not.
 constexpr double kSizeTolerance = 0.03;
 
+/// Version of the rules by which a record is read.
+constexpr const char* kRules = "2026-11";
+
 /// Why no file of data/engines has a path for an engine of the records.
 struct UnmodelledEngine {
     std::string_view name;
@@ -119,6 +122,8 @@ private:
             const auto* path = engine ? engine->find_path(record_.engine) : nullptr;
             if (path != nullptr) {
                 set("engine.name", name);
+                engine_ = name;
+                method_ = path->method;
                 for (const auto& [option, value] : path->settings) {
                     set("engine.options." + option, value);
                 }
@@ -183,13 +188,34 @@ private:
         };
         const auto train = read(record_.train_dtype, "trainers");
         const auto generate = read(record_.generate_dtype, "generators");
+        if (train && generate && *train == Dtype::kBf16 && *generate == Dtype::kFp8 && must_keep_fp8()) {
+            set("dtype", "fp8");
+            assumed_.push_back("trainers keep FP8 blockwise (" + engine_ + " sends no BF16 weights to FP8 this way)");
+            return;
+        }
         if (!train || !generate || *train != *generate || *train == Dtype::kFp8) {
             refuse("dtype-path",
                    "from " + record_.train_dtype + " to " + record_.generate_dtype +
-                       ": a change of dtype, or FP8 with its scales, has no plan yet");
+                       ": a change of dtype on the way has no plan yet");
             return;
         }
         set("dtype", std::string{name_of(*train)});
+    }
+
+    /// Whether BF16 training can only have reached FP8 generators from weights that the trainers keep in FP8: the
+    /// engine's rules refuse the change on the way, and do not refuse this.
+    [[nodiscard]] bool must_keep_fp8() {
+        const auto rules = method_ == "hybrid" ? take(library_.rules(engine_, kRules), faults_) : std::nullopt;
+        const auto is_refused = [&](const char* is_kept) {
+            return !violations(*rules,
+                               {{"dtype", "bf16"},
+                                {"generate.dtype", "fp8"},
+                                {"generate.is_mx", "false"},
+                                {"train.fp8_param", is_kept},
+                                {"train.fp8_recipe", "blockwise"}})
+                        .empty();
+        };
+        return rules && is_refused("false") && !is_refused("true");
     }
 
     /// The layout of a side: published, or assumed for this record or for another of its model and engine.
@@ -362,6 +388,8 @@ private:
     ScenarioDraft draft_;
     Faults faults_;
     std::vector<std::string> assumed_;
+    std::string engine_;
+    std::string method_;        ///< Of the path of the record's name.
     std::string source_;        ///< Of the layout that was read last; empty: the record.
     std::string split_source_;  ///< Of the layers of the stages; empty: the record.
     LayoutText train_;

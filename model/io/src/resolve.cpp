@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "draft_reader.hpp"
+#include "dtype_reader.hpp"
 #include "engine_reader.hpp"
 #include "fabric_reader.hpp"
 #include "layouts_reader.hpp"
@@ -37,13 +38,14 @@ public:
         auto model = read_model(first_);
         auto engine = read_engine(engine_);
         auto rules = read_rules(engine_, engine);
-        const auto dtype = read_dtype(engine_, rules);
+        const auto dtypes = read_dtypes(engine_, model, rules);
+        const auto dtype = dtypes.kept;
         auto systems = read_systems(machines_);
         const auto room = [&](System std::pair<System, System>::*side) {
             return systems ? std::optional{memory_of((*systems).*side, dtype)} : std::nullopt;
         };
         const auto train = read_train_layout(sides_, model, room(&std::pair<System, System>::first));
-        const bool is_fp8 = engine_.text_of("generate.dtype", "") == name_of(Dtype::kFp8);
+        const bool is_fp8 = dtypes.generate == Dtype::kFp8;
         const auto generate =
             read_generate_layout(sides_, model, room(&std::pair<System, System>::second), is_fp8, dtype);
         const auto coverage = engine_.take(

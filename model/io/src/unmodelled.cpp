@@ -84,12 +84,6 @@ public:
     Check(const ScenarioDraft& draft, const Library& library) : draft_{draft}, library_{library} {}
 
     Faults run() {
-        if (text_of(draft_, "train.fp8_param", "false") == "true") {
-            refuse("train-dtype",
-                   "train.fp8_param: weights that are trained and kept in fp8 cannot be modelled yet",
-                   "train.fp8_param",
-                   "false");
-        }
         if (text_of(draft_, "generate.colocated", "false") == "true") {
             check_colocated();
         }

@@ -2,6 +2,7 @@
 #include "checks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "refit/suggest.hpp"
@@ -113,6 +114,15 @@ Layers layers_of(const std::vector<std::string>& kinds, std::string_view kind) {
         }
     }
     return layers;
+}
+
+void mark_projections(std::vector<ParameterClass>& classes) {
+    constexpr std::array<std::string_view, 3> kOthers{"mlp.gate.weight", "eh_proj.weight", "indexer.weights_proj.weight"};
+    for (auto& entry : classes) {
+        entry.is_projection =
+            entry.shape.size() == 2 && entry.sharding != Sharding::kVocabulary && entry.part != ModelPart::kVision &&
+            std::ranges::none_of(kOthers, [&](std::string_view other) { return entry.name.ends_with(other); });
+    }
 }
 
 bool is_fp8_in_blocks(const Facts& facts, const std::string& prefix, Faults& faults) {

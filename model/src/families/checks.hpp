@@ -50,6 +50,12 @@ void expect_length(
 /// Whether the checkpoint is FP8 in blocks of 128 x 128, by `quantization_config` below `prefix`.
 [[nodiscard]] bool is_fp8_in_blocks(const Facts& facts, const std::string& prefix, Faults& faults);
 
+/// Marks what blockwise FP8 training quantises: every matrix of text and MTP but embedding, head, router, MTP's joint
+/// and the weights of an indexer's heads. For families without state-space layers, whose quantisation is known.
+/// Source: public FP8 checkpoints of DeepSeek-V3 and Qwen3; vLLM models/deepseek_v2.py, where `weights_proj` of the
+/// indexer has no quantisation.
+void mark_projections(std::vector<ParameterClass>& classes);
+
 /// Positions of `kind` in a list of layer kinds.
 [[nodiscard]] Layers layers_of(const std::vector<std::string>& kinds, std::string_view kind);
 

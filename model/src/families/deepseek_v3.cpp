@@ -90,12 +90,9 @@ void add_mtp(Builder& builder, const Dimensions& d) {
     builder.mtp_joint(d.hidden(), d.vocabulary, d.has_mtp_copies);
 }
 
-/// The public checkpoints quantise every projection; embedding, head, router and MTP's joint stay in BF16.
 void store_projections_as_fp8(std::vector<ParameterClass>& classes) {
     for (auto& entry : classes) {
-        const bool is_projection = entry.shape.size() == 2 && entry.sharding != Sharding::kVocabulary &&
-                                   !entry.name.ends_with("mlp.gate.weight") && !entry.name.ends_with("eh_proj.weight");
-        entry.native = is_projection ? NativeStorage::kFp8Blocks : NativeStorage::kPlain;
+        entry.native = entry.is_projection ? NativeStorage::kFp8Blocks : NativeStorage::kPlain;
     }
 }
 
@@ -135,6 +132,7 @@ Parameters parameters(const Facts& facts, const Dimensions& d, Faults& faults) {
         add_mtp(builder, d);
     }
     auto classes = std::move(builder).finish();
+    mark_projections(classes);
     if (is_fp8_in_blocks(facts, "", faults)) {
         store_projections_as_fp8(classes);
     }

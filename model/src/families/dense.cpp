@@ -81,7 +81,9 @@ Parameters dense(const Facts& facts, const Traits& traits, Faults& faults) {
     if (!d.is_tied) {
         builder.vocabulary("lm_head.weight", {d.vocabulary, d.hidden});
     }
-    return {static_cast<std::uint32_t>(d.layers), std::move(builder).finish()};
+    auto classes = std::move(builder).finish();
+    mark_projections(classes);
+    return {static_cast<std::uint32_t>(d.layers), std::move(classes)};
 }
 
 }  // namespace

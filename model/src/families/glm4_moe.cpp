@@ -93,7 +93,9 @@ Parameters glm4_moe(const Facts& facts, Faults& faults) {
         builder.biased_moe(d.moe);
         builder.mtp_joint(d.hidden(), d.vocabulary, true);
     }
-    return {static_cast<std::uint32_t>(d.layers), std::move(builder).finish()};
+    auto classes = std::move(builder).finish();
+    mark_projections(classes);
+    return {static_cast<std::uint32_t>(d.layers), std::move(classes)};
 }
 
 }  // namespace refit::families

@@ -133,7 +133,7 @@ struct PlanStage {
     Bytes copied;                          ///< Device copies on each trainer.
     std::uint64_t loaded_tensors = 0;      ///< Hugging Face tensors that each receiver loads one by one.
     std::uint64_t expert_parameters = 0;   ///< Grouped expert parameters, one a projection and layer.
-    std::uint64_t other_parameters = 0;    ///< Parameters outside the FFNs that go point to point.
+    std::uint64_t other_parameters = 0;    ///< Parameters outside FFNs and experts that go point to point.
     bool operator==(const PlanStage&) const = default;
 };
 

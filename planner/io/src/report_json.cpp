@@ -189,8 +189,10 @@ Json to_json(const Report& report, const Scenario& scenario) {
     const auto payload = scenario.model.payload_totals();
     const auto mtp = scenario.model.totals(ModelPart::kMtp);
     Bytes weight_bytes;
+    std::uint64_t tensors = 0;
     for (const auto& entry : scenario.payload()) {
         weight_bytes += entry.bytes();
+        tensors += entry.tensors();
     }
     Json methods = Json::array();
     for (const auto& method : report.methods) {
@@ -203,7 +205,7 @@ Json to_json(const Report& report, const Scenario& scenario) {
                {{"id", scenario.model.id()},
                 {"parameters", payload.parameters},
                 {"mtp_parameters", mtp.parameters},
-                {"tensors", payload.tensors},
+                {"tensors", tensors},
                 {"weight_bytes", weight_bytes.count()},
                 {"bulk_fraction", report.bulk_fraction},
                 {"ffn_fraction", report.ffn_fraction}}},

@@ -206,6 +206,7 @@ TEST(PublishedScenario, GivesEveryReasonAtOnce) {
     const auto faults = refused([](PublishedRecord& record) {
         record.weights = "delta";
         record.model = "GLM-6";
+        record.engine = "nemo-rl-broadcast";
         record.generate_dtype = "fp8";
         record.train.layout.reset();
         record.generate.gpus.reset();
@@ -215,7 +216,7 @@ TEST(PublishedScenario, GivesEveryReasonAtOnce) {
     EXPECT_EQ(faults.size(), 6U) << described(faults);
     for (const auto* why : {"moves only part of the weights (delta)",
                             "no model of data/models is called 'GLM-6'",
-                            "from bf16 to fp8: a change of dtype, or FP8 with its scales, has no plan yet",
+                            "from bf16 to fp8: a change of dtype on the way has no plan yet",
                             "the layout of the trainers is not published",
                             "the number of generators is not published",
                             "no system of data/systems has B300 in NVLink domains of 8"}) {
@@ -244,19 +245,32 @@ TEST(PublishedScenario, RefusesWhatItCannotPlace) {
     EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.train.layout->tp = 3; }), "not whole"));
 }
 
-TEST(PublishedScenario, IsMadeOfEachShippedTimeOfNemoRlButThoseInFp8) {
+TEST(PublishedScenario, TakesReshardToFp8AsWeightsThatTrainersKeepInFp8) {
+    // NeMo RL's rule 16 refuses to reshard BF16 weights to FP8; gather and broadcast lets the receivers quantise.
+    auto record = record_of("nemo-pr2971-30b-h");
+    const auto scenario = made(record).value();
+    EXPECT_EQ(scenario.scenario.dtype, Dtype::kFp8);
+    EXPECT_EQ(scenario.scenario.facts.at("train.fp8_recipe"), "blockwise");
+    EXPECT_TRUE(assumes(scenario, "trainers keep FP8 blockwise (nemo-rl sends no BF16 weights to FP8 this way)"));
+    record.engine = "nemo-rl-broadcast";
+    EXPECT_TRUE(mentions(made(record).error(), "from bf16 to fp8: a change of dtype on the way has no plan yet"));
+    record.engine = "nemo-rl-reshard";
+    record.train_dtype = "fp16";
+    EXPECT_TRUE(mentions(made(record).error(), "from fp16 to fp8"));
+}
+
+TEST(PublishedScenario, IsMadeOfEachShippedTimeOfNemoRlButTheSmallFp8Check) {
     std::size_t count = 0;
     for (const auto& record : shipped()) {
         if (!record.engine.starts_with("nemo-rl-")) {
             continue;
         }
         const auto scenario = made(record);
-        const bool has_path = record.engine != "nemo-rl-reshard-all";
-        EXPECT_EQ(scenario.has_value(), has_path && record.generate_dtype == "bf16")
+        EXPECT_EQ(scenario.has_value(), record.engine != "nemo-rl-reshard-all" && record.id != "nemo-ckpteng-qwen05-fp8")
             << record.id << (scenario ? "" : described(scenario.error()));
         count += scenario ? 1U : 0U;
     }
-    EXPECT_EQ(count, 28U);
+    EXPECT_EQ(count, 30U);
 }
 
 TEST(PublishedScenario, TakesTheSettingsOfTheEnginesPath) {

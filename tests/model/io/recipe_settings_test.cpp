@@ -99,14 +99,16 @@ TEST_F(RecipeSettings, KeepALayoutThatIsAList) {
     EXPECT_EQ(value(read(small("pipeline_model_parallel_layout: null")), "train.pipeline.layout"), "-");
 }
 
-TEST_F(RecipeSettings, RefuseWeightsThatTrainersKeepInFp8) {
-    const auto draft = read(small("fp8_cfg: {enabled: true, fp8_param: true, fp8_recipe: blockwise}"));
+TEST_F(RecipeSettings, TellWeightsThatTrainersKeepInFp8) {
+    const std::string kept = "fp8_cfg: {enabled: true, fp8_param: true, fp8_recipe: blockwise}";
+    EXPECT_EQ(resolve(read(small(kept, "", "precision: fp8")), library()).value().dtype, Dtype::kFp8);
+    // vLLM generates in BF16 unless it is told.
+    const auto draft = read(small(kept));
     EXPECT_EQ(value(draft, "train.fp8_param"), "true");
     EXPECT_EQ(value(draft, "train.fp8_recipe"), "blockwise");
     const auto faults = testing_io::faults_of(draft);
     ASSERT_EQ(faults.size(), 1U) << described(faults);
-    EXPECT_EQ(faults[0].rule, "train-dtype");
-    EXPECT_EQ(faults[0].code, ErrorCode::kUnsupported);
+    EXPECT_EQ(faults[0].rule, "dtype-pair");
     auto mended = draft;
     mended.apply(faults[0].nearest.value());
     EXPECT_TRUE(resolve(mended, library()).has_value());

@@ -348,13 +348,78 @@ TEST(Resolve, RefusesFp8GenerationOfBf16WeightsByRule16) {
     expect_mendable(draft);
 }
 
-TEST(Resolve, RefusesFp8TrainingAsUnsupported) {
-    const auto draft = deepseek({{"dtype", "fp8"}, {"generate.dtype", "fp8"}});
+TEST(Resolve, ReadsWeightsThatBothSidesKeepInFp8) {
+    // TP16 cuts no FP8 block and EP32 leaves experts whole.
+    const Fields layout{{"generate.layout", "tp16.dp16.ep32"}};
+    auto written = layout;
+    written.insert(written.end(),
+                   {{"train.fp8_param", "true"}, {"train.fp8_recipe", "blockwise"}, {"generate.dtype", "fp8"}});
+    auto shorter = layout;
+    shorter.emplace_back("dtype", "fp8");
+    for (const auto& fields : {written, shorter}) {
+        const auto scenario = resolved(deepseek(fields));
+        EXPECT_EQ(scenario.dtype, Dtype::kFp8);
+        for (const auto& [fact, value] : Fields{{"dtype", "fp8"},
+                                                {"generate.dtype", "fp8"},
+                                                {"train.fp8_param", "true"},
+                                                {"train.fp8_recipe", "blockwise"}}) {
+            EXPECT_EQ(scenario.facts.at(fact), value) << fact;
+        }
+        EXPECT_TRUE(violations(scenario.rules, scenario.facts).empty());
+    }
+}
+
+TEST(Resolve, RefusesFp8WhereALayoutCutsABlockOnEitherSide) {
+    // 18432 / 32 = 4.5 blocks of 128 on generators; on trainers 2048 / 32 is half a block.
+    const auto draft = deepseek({{"dtype", "fp8"}, {"train.layout", "tp32.pp8.ep32"}, {"train.pipeline.first", "4"},
+                                 {"train.pipeline.last", "3"}});
     const auto faults = faults_of(draft);
-    EXPECT_EQ(count_rule(faults, "train-dtype"), 1U);
-    const auto found = std::ranges::find(faults, "train-dtype", &Fault::rule);
-    EXPECT_EQ(found->code, ErrorCode::kUnsupported);
+    EXPECT_TRUE(mentions(faults, "generate.tp = 32: 18432 / 32 = 576, but an FP8 block is 128 wide")) << described(faults);
+    EXPECT_TRUE(mentions(faults, "train.tp = 32: 2048 / 32 = 64, but an FP8 block is 128 wide")) << described(faults);
     expect_mendable(draft);
+}
+
+TEST(Resolve, RefusesFp8ThatIsNotSaidInFull) {
+    const auto only = [](const Fields& fields) {
+        auto all = fields;
+        all.emplace_back("generate.layout", "tp16.dp16.ep32");
+        const auto draft = deepseek(all);
+        expect_mendable(draft);
+        const auto faults = faults_of(draft);
+        return faults.size() == 1 ? faults[0].message : described(faults);
+    };
+    EXPECT_EQ(only({{"train.fp8_param", "true"}, {"generate.dtype", "fp8"}}),
+              "train.fp8_recipe is missing: weights kept in fp8 can be modelled blockwise only");
+    EXPECT_EQ(only({{"dtype", "fp8"}, {"train.fp8_recipe", "tensorwise"}}),
+              "train.fp8_recipe = tensorwise: weights kept in fp8 can be modelled blockwise only");
+    EXPECT_EQ(only({{"dtype", "fp8"}, {"train.fp8_param", "false"}}),
+              "train.fp8_param: dtype is fp8, so the weights are kept in fp8");
+    EXPECT_EQ(only({{"dtype", "fp16"},
+                    {"train.fp8_param", "true"},
+                    {"train.fp8_recipe", "blockwise"},
+                    {"generate.dtype", "fp8"}}),
+              "dtype = fp16: beside weights in fp8, the others can be modelled in bf16 only");
+    EXPECT_EQ(only({{"train.fp8_param", "true"}, {"train.fp8_recipe", "blockwise"}}),
+              "generate.dtype = bf16: FP8 weights need FP8 generation [nemo-rl@2026-11 rule 17]; both sides must agree");
+    EXPECT_EQ(only({{"dtype", "fp8"}, {"generate.is_mx", "true"}}),
+              "generate.dtype = fp8: blockwise FP8 weights are not turned into MXFP8 [nemo-rl@2026-11 rule 13]; both "
+              "sides must agree");
+}
+
+TEST(Resolve, RefusesFp8OfModelsThatItDoesNotFit) {
+    for (const auto* model : {"kimi-k3", "qwen2.5-0.5b"}) {
+        for (const auto& fields : {Fields{{"dtype", "fp8"}},
+                                   Fields{{"dtype", "fp8"}, {"generate.dtype", "bf16"}},
+                                   Fields{{"train.fp8_param", "true"},
+                                          {"train.fp8_recipe", "blockwise"},
+                                          {"generate.dtype", "fp8"}}}) {
+            auto all = fields;
+            all.emplace_back("model", model);
+            const auto faults = faults_of(deepseek(all));
+            EXPECT_GE(count_rule(faults, "fp8-model"), 1U) << described(faults);
+            expect_mendable(deepseek(all));
+        }
+    }
 }
 
 TEST(Resolve, TellsMxfp8ByItsOwnRule) {
