@@ -20,6 +20,21 @@ std::string term_line(const Term& term) {
     return line + "= " + wrap(term.formula, kWidth, line.size() + 2) + "\n";
 }
 
+/// How many of the constants that move a time are named.
+constexpr std::size_t kNamedConstants = 4;
+
+std::string sensitivity_text(const MethodReport& method) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kNamedConstants, method.sensitivities.size()); ++i) {
+        const auto& one = method.sensitivities[i];
+        const auto from = std::min(one.at_low, one.at_high);
+        const auto to = std::max(one.at_low, one.at_high);
+        text += (i > 0 ? ", " : "") + one.constant + " (" + seconds_number(from) + " - " + seconds_number(to) + "; +1 %: " +
+                number_text("%+.2f %%", one.elasticity) + ")";
+    }
+    return text.empty() ? "" : "    moved most by " + wrap(text, kWidth, 18) + "\n";
+}
+
 std::string method_text(const MethodReport& method, const Report& report, const Scenario& scenario) {
     std::string text = title_of(method, scenario) + "\n";
     if (!method.refused.empty()) {
@@ -39,7 +54,7 @@ std::string method_text(const MethodReport& method, const Report& report, const 
     for (const auto& term : method.terms) {
         text += term_line(term);
     }
-    return text + "\n";
+    return text + sensitivity_text(method) + "\n";
 }
 
 std::string bound_text(const Report& report) {

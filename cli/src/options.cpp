@@ -283,7 +283,7 @@ const char* name_of(Command command) noexcept {
 const std::vector<FieldOption>& field_options() {
     static const std::vector<FieldOption> kOptions{
         {"--model", "model", "NAME|FOLDER", "a model of data/models, or a Hugging Face folder"},
-        {"--train", "train.layout", "LAYOUT", "training layout, for example tp4.pp8.ep16@128"},
+        {"--train", "train.layout", "LAYOUT", "training layout, for example tp4.pp8.ep16@128 or fsdp16"},
         {"--generate", "generate.layout", "LAYOUT", "generation layout, for example tp8.dp16@128"},
         {"--train-gpus", "train.gpus", "N", "training GPUs"},
         {"--gen-gpus", "generate.gpus", "N", "generation GPUs"},

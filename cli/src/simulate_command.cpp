@@ -98,7 +98,7 @@ std::string rendered(const ShownSimulation& shown, const Options& options) {
         return simulate_table(shown);
     }
     auto report = io::to_json(shown.report, shown.scenario);
-    io::add_simulation(report, shown.simulation, shown.estimate, shown.scenario.cluster);
+    report["simulation"] = io::to_json(shown.simulation, shown.estimate, shown.scenario.cluster);
     if (shown.jitter) {
         report["simulation"]["jitter"] = io::to_json(shown.jitter->jitter, shown.jitter->times);
     }
@@ -202,6 +202,7 @@ int answer(const Job& job, const Options& options, const io::Library& library) {
     if (job.is_from_file) {
         estimate_plan(report->methods.front(), job);
     }
+    set_simulated(report->methods.front(), {Seconds{simulation->seconds()}, Seconds{simulation->transfer_seconds}});
     const ShownSimulation shown{
         job.scenario, *report, report->methods.front(), *simulation, job.target, streams, samples};
     if (!options.trace.empty()) {

@@ -64,11 +64,10 @@ std::string published_text(const PublishedTime& published, double seconds) {
         text += std::string{published.seconds ? "  (" : ""} + seconds_number(low) + "-" +
                 seconds_number(high) + (published.seconds ? ")" : " s");
     }
-    if (seconds >= low && seconds <= high) {
+    const auto off = std::abs(published.error);
+    if (off == 0.0) {
         return text + (low < high ? "; the simulation lies inside" : "");
     }
-    const auto nearer = seconds < low ? low : high;
-    const auto off = std::abs(seconds / nearer - 1.0);
     return text + "; the simulation is " + (off < 0.005 ? "less than 1 %" : whole_percent(off)) +
            (seconds < low ? " below" : " above");
 }

@@ -221,11 +221,29 @@ std::string markdown_summaries(const Validation& validation) {
            "\n";
 }
 
+/// What choosing by prediction costs, and how often a change of one thing goes the predicted way.
+std::string choices_text(const Validation& validation) {
+    std::string text;
+    if (!validation.decisions.empty()) {
+        const auto worst = std::ranges::max_element(validation.decisions, {}, &Decision::regret);
+        text = "Choosing by prediction, " + std::to_string(validation.decisions.size()) +
+               " refits that were timed in several ways: at most " + whole_percent(worst->regret) +
+               " slower than the best" + (worst->regret > 0.0 ? " (" + worst->options[worst->chosen].id + ")" : "") + ".";
+    }
+    if (!validation.changes.empty()) {
+        const auto right = std::ranges::count_if(validation.changes, &FactorChange::has_right_sign);
+        text += (text.empty() ? "" : " ") + std::string{"Changes of one thing: "} + std::to_string(right) + " of " +
+                std::to_string(validation.changes.size()) + " go the predicted way.";
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string validation_table(const Validation& validation) {
+    const auto choices = choices_text(validation);
     return records_table(validation) + summaries_table(validation) + baselines_text(validation) +
-           not_modelled_text(validation);
+           (choices.empty() ? "" : wrap(choices, kWidth, 0) + "\n\n") + not_modelled_text(validation);
 }
 
 std::string validation_markdown(const Validation& validation) {
@@ -235,7 +253,9 @@ std::string validation_markdown(const Validation& validation) {
     for (const auto& baseline : validation.baselines) {
         text += "- " + wrap(baseline_text(baseline), 120, 2) + "\n";
     }
-    text += std::string{validation.baselines.empty() ? "" : "\n"} + "### Every record, by " +
+    const auto choices = choices_text(validation);
+    text += choices.empty() ? "" : "- " + wrap(choices, 120, 2) + "\n";
+    text += std::string{validation.baselines.empty() && choices.empty() ? "" : "\n"} + "### Every record, by " +
             kind_text(validation) + "\n\n";
     text += markdown_records(validation, [](const ValidationRow&) { return true; });
     text += "### Not modelled\n\n";

@@ -26,6 +26,13 @@ namespace refit {
     return {extent / ways * index, extent / ways * (index + 1)};
 }
 
+/// Part `index` of `ways` by torch.chunk's rule: parts of ceil(extent / ways), later ones short, then empty.
+[[nodiscard]] constexpr Interval chunk_part(std::uint64_t extent, std::uint64_t ways, std::uint64_t index) noexcept {
+    const auto step = (extent + ways - 1) / ways;
+    const auto begin = step * index < extent ? step * index : extent;
+    return {begin, extent - begin < step ? extent : begin + step};
+}
+
 /// Part `index` where rows are padded to a multiple of `multiple` before they are cut; padding is left out.
 [[nodiscard]] constexpr Interval padded_part(std::uint64_t extent,
                                              std::uint64_t multiple,

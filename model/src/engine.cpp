@@ -9,6 +9,20 @@ std::string_view name_of(BroadcastRoot root) noexcept {
     return root == BroadcastRoot::kEachStage ? "each-pp-stage" : "trainer-0";
 }
 
+std::string_view name_of(BroadcastGroup group) noexcept {
+    switch (group) {
+        case BroadcastGroup::kRootDomain:
+            return "root-domain";
+        case BroadcastGroup::kGenerators:
+            return "generators";
+        case BroadcastGroup::kPairs:
+            return "pairs";
+        case BroadcastGroup::kAll:
+            break;
+    }
+    return "all";
+}
+
 std::string_view name_of(TransferOrder order) noexcept {
     return order == TransferOrder::kRounds ? "rounds" : "by-tensor";
 }

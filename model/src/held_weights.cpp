@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "refit/fsdp.hpp"
 #include "refit/megatron.hpp"
 #include "refit/vllm.hpp"
 
@@ -48,6 +49,16 @@ FullestRank fullest(const std::vector<std::uint64_t>& bytes, std::uint32_t ranks
 }  // namespace
 
 FullestRank fullest_rank(const TrainLayout& layout, std::span<const ParameterClass> payload) {
+    if (layout.is_fsdp()) {
+        // The first rank has the first chunk of every tensor.
+        Bytes sum;
+        for (const auto& entry : payload) {
+            const auto experts = entry.is_expert() ? entry.experts / layout.ep : 1U;
+            const auto tensors = std::uint64_t{experts} * (entry.layers.empty() ? 1 : entry.layers.size());
+            sum += Bytes{fsdp::gathered_elements(entry, layout)} * size_of(entry.dtype) * tensors;
+        }
+        return {0, 0, sum};
+    }
     // Thirds of q, k and v may be broken; their sum is not. So all bytes are counted in parts of the whole
     // division.
     const std::uint64_t ways = std::uint64_t{layout.tp} * layout.etp;

@@ -16,12 +16,13 @@ constexpr std::uint32_t kLargestAxis = 1U << 20U;
 
 using Member = std::optional<std::uint32_t> LayoutText::*;
 
-constexpr std::array<std::pair<std::string_view, Member>, 6> kAxes{{{"tp", &LayoutText::tp},
+constexpr std::array<std::pair<std::string_view, Member>, 7> kAxes{{{"tp", &LayoutText::tp},
                                                                    {"cp", &LayoutText::cp},
                                                                    {"pp", &LayoutText::pp},
                                                                    {"dp", &LayoutText::dp},
                                                                    {"ep", &LayoutText::ep},
-                                                                   {"etp", &LayoutText::etp}}};
+                                                                   {"etp", &LayoutText::etp},
+                                                                   {"fsdp", &LayoutText::fsdp}}};
 
 Failure malformed(std::string message) {
     return fail(ErrorCode::kInvalidInput, "layout-syntax", std::move(message) + "; write for example tp4.pp8.ep16@128");
@@ -154,6 +155,9 @@ Result<std::vector<std::uint32_t>> split_layers(std::uint32_t layers, const Layo
         }
         return split;
     }
+    if (stages == 1 && first == layers && last == layers) {
+        return split;  // A lone stage is both ends.
+    }
     const auto fixed_stages = (first ? 1U : 0U) + (last ? 1U : 0U);
     const std::uint64_t fixed = std::uint64_t{first.value_or(0)} + last.value_or(0);
     const auto others = stages > fixed_stages ? stages - fixed_stages : 0;
@@ -206,6 +210,9 @@ std::string describe_split(const std::vector<std::uint32_t>& stage_layers) {
 }
 
 std::string to_text(const TrainLayout& layout) {
+    if (layout.is_fsdp()) {
+        return (layout.ep > 1 ? "ep" + std::to_string(layout.ep) + "." : "") + "fsdp" + std::to_string(layout.fsdp);
+    }
     auto text = joined({{"tp", layout.tp}, {"cp", layout.cp}}, ".", false);
     text = layout.tp * layout.cp == 1 ? "" : text;
     if (layout.pp > 1) {
@@ -223,6 +230,10 @@ std::string to_text(const GenerateLayout& layout) {
 }
 
 std::string describe(const TrainLayout& layout) {
+    if (layout.is_fsdp()) {
+        return (layout.ep > 1 ? "EP" + std::to_string(layout.ep) + " x " : "") + "FSDP" + std::to_string(layout.fsdp) +
+               (layout.dp > 1 ? " x DP" + std::to_string(layout.dp) : "");
+    }
     return joined({{"tp", layout.tp}, {"cp", layout.cp}, {"pp", layout.pp}, {"ep", layout.ep}, {"etp", layout.etp}}, " x ", true);
 }
 

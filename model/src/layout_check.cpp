@@ -34,7 +34,26 @@ double distance(std::uint32_t size, std::uint32_t wanted) {
 
 using Candidates = std::vector<std::pair<double, LayoutText>>;
 
+Candidates fsdp_candidates(const LayoutText& wanted, std::uint32_t gpus, const ModelLimits& model) {
+    Candidates candidates;
+    const auto ep_sizes = divisors(std::max(model.experts, 1U));
+    for (const auto fsdp : divisors(gpus)) {
+        for (const auto ep : ep_sizes) {
+            if (gpus % (std::uint64_t{fsdp} * ep) == 0) {
+                LayoutText text;
+                text.fsdp = fsdp;
+                text.ep = ep;
+                candidates.emplace_back(distance(fsdp, wanted.fsdp.value()) + distance(ep, wanted.ep.value_or(1)), text);
+            }
+        }
+    }
+    return candidates;
+}
+
 Candidates train_candidates(const LayoutText& wanted, std::uint32_t gpus, const ModelLimits& model) {
+    if (wanted.fsdp) {
+        return fsdp_candidates(wanted, gpus, model);
+    }
     Candidates candidates;
     const auto sizes = divisors(gpus);
     const auto ep_sizes = divisors(std::max(model.experts, 1U));

@@ -95,16 +95,18 @@ void take_axes(const LayoutText& text, std::uint32_t gpus, Layout& layout) {
     layout.ep = text.ep.value_or(1);
 }
 
-/// What is left of the GPUs where `ways` of them hold one copy; `factors` says what these are the product of.
+/// What is left of the GPUs where `ways` of them hold one copy; `factors` says what these are the product of, with that
+/// of `axis` among them.
 template <class Layout>
 void take_dp(const LayoutText& text,
              std::uint64_t ways,
+             std::pair<const char*, std::uint32_t> axis,
              const std::string& factors,
              Checker& checker,
              Layout& layout) {
     const auto product = text_of(layout.gpus) + " GPUs / (" + factors + " = " + text_of(ways) + ")";
     if (ways > layout.gpus || layout.gpus % ways != 0) {
-        checker.add("tp", layout.tp, "layout-product", product + " is not whole");
+        checker.add(axis.first, axis.second, "layout-product", product + " is not whole");
     } else if (layout.dp = static_cast<std::uint32_t>(layout.gpus / ways); text.dp && *text.dp != layout.dp) {
         checker.add("dp", *text.dp, "layout-product", product + " is " + text_of(layout.dp));
     }
@@ -157,6 +159,17 @@ void check_pipeline(const LayoutText& text, const ModelLimits& model, Checker& c
     }
 }
 
+void check_train_experts(const ModelLimits& model, const TrainLayout& layout, Checker& checker) {
+    if (model.experts == 0 && (layout.ep > 1 || layout.etp > 1)) {
+        checker.add("ep", layout.ep, "experts", "the model has no experts to spread");
+    } else if (model.experts > 0 && model.experts % layout.ep != 0) {
+        checker.add("ep",
+                    layout.ep,
+                    "experts",
+                    text_of(model.experts) + " experts are not divisible by " + text_of(layout.ep));
+    }
+}
+
 void check_generate_experts(const ModelLimits& model, const GenerateLayout& layout, Checker& checker) {
     if (layout.ep == 1) {
         return;
@@ -196,6 +209,34 @@ void check_memory(const FullestRank& fullest,
                           " of weights, and its " + model.memory->gpu + " has " +
                           format_bytes(model.memory->bytes) + " of memory",
                       side + ".layout"});
+}
+
+/// FSDP cuts rows wherever they fall, so nothing but the product has to be whole.
+std::pair<TrainLayout, Faults> examine_fsdp(const LayoutText& text, std::uint32_t gpus, const ModelLimits& model) {
+    Checker checker{"train"};
+    TrainLayout layout;
+    layout.gpus = gpus;
+    layout.fsdp = text.fsdp.value();
+    layout.ep = text.ep.value_or(1);
+    for (const auto& [axis, value] : {std::pair{"tp", text.tp}, std::pair{"cp", text.cp}, std::pair{"pp", text.pp}, std::pair{"etp", text.etp}}) {
+        if (value.value_or(1) != 1) {
+            checker.add(axis, *value, "fsdp-axis", "beside fsdp there are only ep and dp");
+        }
+    }
+    take_dp(text,
+            std::uint64_t{layout.ep} * layout.fsdp,
+            {"fsdp", layout.fsdp},
+            (layout.ep > 1 ? "ep " + text_of(layout.ep) + " x " : "") + "fsdp " + text_of(layout.fsdp),
+            checker,
+            layout);
+    layout.edp = layout.dp;
+    check_train_experts(model, layout, checker);
+    check_pipeline(text, model, checker, layout);
+    auto faults = std::move(checker.faults());
+    if (faults.empty()) {
+        check_memory(fullest_rank(layout, model.payload), "train", to_text(layout), model, faults);
+    }
+    return {layout, std::move(faults)};
 }
 
 }  // namespace
@@ -259,6 +300,9 @@ void ModelLimits::add(const ParameterClass& entry) {
 std::pair<TrainLayout, Faults> examine_train(const LayoutText& text,
                                              std::uint32_t gpus,
                                              const ModelLimits& model) {
+    if (text.fsdp) {
+        return examine_fsdp(text, gpus, model);
+    }
     Checker checker{"train"};
     TrainLayout layout;
     take_axes(text, gpus, layout);
@@ -267,6 +311,7 @@ std::pair<TrainLayout, Faults> examine_train(const LayoutText& text,
     const std::uint64_t expert = std::uint64_t{layout.etp} * layout.ep * layout.pp;
     take_dp(text,
             std::uint64_t{layout.tp} * layout.cp * layout.pp,
+            {"tp", layout.tp},
             "tp " + text_of(layout.tp) + (layout.cp > 1 ? " x cp " + text_of(layout.cp) : "") + " x pp " +
                 text_of(layout.pp),
             checker,
@@ -282,14 +327,7 @@ std::pair<TrainLayout, Faults> examine_train(const LayoutText& text,
     } else {
         layout.edp = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, gpus / expert));
     }
-    if (model.experts == 0 && (layout.ep > 1 || layout.etp > 1)) {
-        checker.add("ep", layout.ep, "experts", "the model has no experts to spread");
-    } else if (model.experts > 0 && model.experts % layout.ep != 0) {
-        checker.add("ep",
-                    layout.ep,
-                    "experts",
-                    text_of(model.experts) + " experts are not divisible by " + text_of(layout.ep));
-    }
+    check_train_experts(model, layout, checker);
     checker.divide_units(model, layout.tp, layout.etp);
     check_fused_rows(model, layout.tp, checker);
     check_train_blocks(model, layout, checker);
@@ -307,7 +345,7 @@ std::pair<GenerateLayout, Faults> examine_generate(const LayoutText& text,
     Checker checker{"generate"};
     GenerateLayout layout;
     take_axes(text, gpus, layout);
-    for (const auto& [axis, value] : {std::pair{"cp", text.cp}, std::pair{"etp", text.etp}}) {
+    for (const auto& [axis, value] : {std::pair{"cp", text.cp}, std::pair{"etp", text.etp}, std::pair{"fsdp", text.fsdp}}) {
         if (value.value_or(1) != 1) {
             checker.add(axis, *value, "generate-axis", "generation has no such axis");
         }
@@ -320,6 +358,7 @@ std::pair<GenerateLayout, Faults> examine_generate(const LayoutText& text,
     }
     take_dp(text,
             std::uint64_t{layout.tp} * layout.pp,
+            {"tp", layout.tp},
             "tp " + text_of(layout.tp) + " x pp " + text_of(layout.pp),
             checker,
             layout);

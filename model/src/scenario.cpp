@@ -6,7 +6,11 @@
 namespace refit {
 
 std::vector<ParameterClass> Scenario::payload() const {
-    return kept_in(model.payload(), dtype);
+    auto classes = kept_in(model.payload(), dtype);
+    for (auto& entry : classes) {
+        entry.task = train.is_fsdp() ? ExportTask::kOwn : entry.task;
+    }
+    return classes;
 }
 
 }  // namespace refit

@@ -6,6 +6,7 @@
 
 #include "refit/broadcast_roots.hpp"
 #include "plan_builder.hpp"
+#include "refit/fsdp.hpp"
 #include "refit/megatron.hpp"
 #include "refit/memory.hpp"
 
@@ -85,12 +86,14 @@ public:
         if (spheres_ == 1) {
             add_pipeline_broadcasts();
         }
-        const auto dense_bytes = add_tensor_all_gathers();
+        const auto dense_bytes = train_.is_fsdp() ? add_fsdp_all_gathers() : add_tensor_all_gathers();
         const auto expert_bytes = add_expert_all_gathers();
         // The export concatenates what it gathered over TP twice (list, then cat), unpacks what it gathered over
-        // EP once, and packs every byte once.
+        // EP once, and packs every byte once. FSDP gathers rows in their place, and concatenates stacked experts, which
+        // it cuts along their second axis, once.
+        const std::uint64_t copies = train_.is_fsdp() ? 1 : 2;
         for (std::uint32_t sphere = 0; sphere < spheres_; ++sphere) {
-            gather_.copied = std::max(gather_.copied, expert_bytes[sphere] + dense_bytes[sphere] * 2 + exported[sphere]);
+            gather_.copied = std::max(gather_.copied, expert_bytes[sphere] + dense_bytes[sphere] * copies + exported[sphere]);
         }
         if (has_broadcast) {
             add_broadcast();
@@ -184,6 +187,31 @@ private:
         return dense.bytes;
     }
 
+    /// FSDP restores each tensor by an all-gather of its own: over all ranks of a replica, stacked experts over those
+    /// with the same place in EP. Returns the bytes of the latter.
+    /// Source: PyTorch DTensor.full_tensor, as verl calls it for each parameter.
+    std::vector<Bytes> add_fsdp_all_gathers() {
+        Gathered whole{spheres_};
+        Gathered stacked{spheres_};
+        for (const auto& [index, entry] : classes_) {
+            const auto& parameter = entry->parameter;
+            const bool is_stacked = parameter.is_expert() && train_.ep > 1;
+            const auto ways = is_stacked ? train_.fsdp : train_.ranks_per_replica();
+            if (ways == 1) {
+                continue;
+            }
+            auto& gathered = is_stacked ? stacked : whole;
+            const auto experts = local_experts(parameter, train_);
+            gathered.classes.push_back(index);
+            gathered.bytes.front() += Bytes{fsdp::gathered_elements(parameter, train_)} * ways * entry->element_bytes() * experts *
+                                      entry->logical_tensors();
+            gathered.calls.front() += entry->logical_tensors() * (is_stacked ? 1 : experts);
+        }
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.ranks_per_replica(), 1), whole);
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.fsdp, train_.ep), stacked);
+        return stacked.bytes;
+    }
+
     std::vector<Bytes> add_expert_all_gathers() {
         Gathered gathered{spheres_};
         for (const auto& [index, entry] : classes_) {
@@ -195,7 +223,7 @@ private:
             for (std::uint32_t sphere = 0; sphere < spheres_; ++sphere) {
                 const auto layers = layers_in(*entry, sphere);
                 gathered.bytes[sphere] += parameter.tensor_bytes() * parameter.tensors_per_layer() * layers;
-                gathered.calls[sphere] += layers * local_experts(parameter, train_);
+                gathered.calls[sphere] += layers * (train_.is_fsdp() ? 1 : local_experts(parameter, train_));
             }
         }
         add_all_gather(CollectiveRole::kExpertAllGather, groups_in_stages(train_, train_.ep, train_.etp), gathered);
@@ -218,6 +246,10 @@ private:
         PlanStage broadcast;
         broadcast.kind = StageKind::kBroadcast;
         broadcast.payload = gather_.payload;
+        if (scenario_.engine.options.broadcast_group == BroadcastGroup::kPairs) {
+            add_pairs(std::move(broadcast));
+            return;
+        }
         const bool has_one_root = spheres_ == 1 && scenario_.engine.options.broadcast_senders == 1;
         if (has_one_root) {
             add(broadcast, CollectiveRole::kWeightBroadcast, {broadcast_group(RankId{0}, 0)}, {broadcast.payload.count()}, 1, indices_);
@@ -228,6 +260,18 @@ private:
                 add_root(broadcast, sent, turn++);
             }
         }
+        plan_.stages.push_back(std::move(gather_));
+        plan_.stages.push_back(std::move(broadcast));
+    }
+
+    /// Pre: no more generators than trainers.
+    void add_pairs(PlanStage broadcast) {
+        RankGroups pairs;
+        for (std::uint32_t i = 0; i < scenario_.cluster.generate_gpus(); ++i) {
+            pairs.push_back({scenario_.cluster.trainer(i), scenario_.cluster.generator(i)});
+        }
+        std::vector<std::uint64_t> bytes(pairs.size(), broadcast.payload.count());
+        add(broadcast, CollectiveRole::kWeightBroadcast, std::move(pairs), std::move(bytes), 1, indices_);
         plan_.stages.push_back(std::move(gather_));
         plan_.stages.push_back(std::move(broadcast));
     }
@@ -266,8 +310,10 @@ private:
     [[nodiscard]] std::vector<RankId> broadcast_group(RankId root, std::uint32_t turn) const {
         const auto& cluster = scenario_.cluster;
         std::vector<RankId> group{root};
-        for (std::uint32_t i = 0; i < cluster.train_gpus() && scenario_.engine.options.broadcast_includes_trainers; ++i) {
-            if (cluster.trainer(i) != root) {
+        const auto others = scenario_.engine.options.broadcast_group;
+        for (std::uint32_t i = 0; i < cluster.train_gpus() && others != BroadcastGroup::kGenerators; ++i) {
+            const bool is_near = cluster.domain_of(cluster.trainer(i)) == cluster.domain_of(root);
+            if (cluster.trainer(i) != root && (is_near || others == BroadcastGroup::kAll)) {
                 group.push_back(cluster.trainer(i));
             }
         }

@@ -20,7 +20,7 @@ const Shard* shard_of(const Distribution& distribution, std::uint32_t member) {
 
 /// Rows that a rank stores of a vocabulary, padding included; 0 for other parameters.
 std::uint64_t stored_rows(const ParameterClass& parameter, const Scenario& scenario, bool is_trainer) {
-    if (parameter.sharding != Sharding::kVocabulary) {
+    if (parameter.sharding != Sharding::kVocabulary || (is_trainer && scenario.train.is_fsdp())) {
         return 0;
     }
     const auto rows = parameter.shape[0];

@@ -118,14 +118,15 @@ private:
                       {{MemoryCause::kMessages, staged}}));
     }
 
-    /// What an export task gathered beside the tensor that closes a pack: the other ranks' experts.
+    /// What an export task gathered beside the tensor that closes a pack: the other ranks' experts, or in FSDP, which
+    /// stacks them, all others.
     [[nodiscard]] Bytes gather_output(const ClassIndices& classes) const {
+        const auto& train = scenario_.train;
         Bytes largest;
         for (const auto index : classes) {
             const auto& parameter = workload_.classes()[index].parameter;
-            largest = parameter.is_expert()
-                          ? std::max(largest, parameter.tensor_bytes() * (scenario_.train.ep - 1))
-                          : largest;
+            const auto gathered = train.is_fsdp() && train.ep > 1 ? parameter.experts : train.ep;
+            largest = parameter.is_expert() ? std::max(largest, parameter.tensor_bytes() * (gathered - 1)) : largest;
         }
         return largest;
     }
@@ -183,7 +184,7 @@ private:
                          pack_target(scenario_.engine, cluster.generate_system().gpu_memory.value))) {
             received += Bytes{most_in_flight(sent.packs, options.buffers)};
         }
-        const auto from_others = options.broadcast_includes_trainers ? on_trainers - root.bytes : Bytes{};
+        const auto from_others = options.broadcast_group == BroadcastGroup::kAll || options.broadcast_group == BroadcastGroup::kRootDomain ? on_trainers - root.bytes : Bytes{};
         add(account_.train,
             memory_of(index,
                       root.rank,

@@ -35,7 +35,8 @@ ClassIndices select(const Workload& workload, Coverage coverage, bool wanted) {
 /// The nearest layout that keeps the rules: they speak of single axes, but only whole layouts can be offered.
 std::optional<FoundLayout> nearest_layout(const Scenario& scenario, const std::string& side) {
     if (side == "train") {
-        const auto text = parse_layout(to_text(scenario.train)).value();
+        auto text = parse_layout(to_text(scenario.train)).value();
+        text.fsdp.reset();  // Where rules refuse a layout of FSDP, one of Megatron is wanted.
         return nearest_train_layout(
             text, scenario.train.gpus, scenario.model, memory_of(scenario.cluster.train_system(), scenario.dtype));
     }
@@ -59,7 +60,7 @@ std::optional<FoundLayout> nearest_layout(const Scenario& scenario, const std::s
 /// more of them are a fault of their own.
 void suggest_layout(const Scenario& scenario, const std::string& side, Faults& faults) {
     const auto is_axis = [&](const Fault& fault) {
-        return fault.where == side + ".etp" || fault.where == side + ".pp" || fault.where == side + ".ep";
+        return (fault.where == "train.engine" && side == "train" && scenario.train.is_fsdp()) || fault.where == side + ".etp" || fault.where == side + ".pp" || fault.where == side + ".ep";
     };
     if (std::ranges::none_of(faults, is_axis)) {
         return;
@@ -101,6 +102,33 @@ std::optional<Fault> senders_fault(const Scenario& scenario, Method method) {
                      (is_by_stage ? " trainers in a pipeline stage" : " trainers"),
                  field,
                  Suggestion{field, std::to_string(most), ""}};
+}
+
+/// Each generator needs a trainer of its own, which gathered everything.
+std::optional<Fault> pairs_fault(const Scenario& scenario, Method method) {
+    const bool broadcasts = method == Method::kGatherBroadcast || method == Method::kHybrid;
+    const auto& options = scenario.engine.options;
+    if (!broadcasts || options.broadcast_group != BroadcastGroup::kPairs) {
+        return std::nullopt;
+    }
+    if (options.broadcast_root == BroadcastRoot::kEachStage) {
+        const std::string field = "engine.options.broadcast_root";
+        return Fault{ErrorCode::kInfeasible,
+                     "broadcast-pairs",
+                     field + " = each-pp-stage: pairs need trainers that gather all parameters",
+                     field,
+                     Suggestion{field, "trainer-0", ""}};
+    }
+    if (scenario.generate.gpus > scenario.train.gpus) {
+        const std::string field = "engine.options.broadcast_group";
+        return Fault{ErrorCode::kInfeasible,
+                     "broadcast-pairs",
+                     field + " = pairs: " + std::to_string(scenario.generate.gpus) + " generators, but only " +
+                         std::to_string(scenario.train.gpus) + " trainers to pair them with",
+                     field,
+                     Suggestion{field, "all", ""}};
+    }
+    return std::nullopt;
 }
 
 /// What the engine's reshard path does not take.
@@ -177,6 +205,9 @@ Result<Plan> plan_of(Method method, const Scenario& scenario, const Workload& wo
     const auto everything = select(workload, Coverage::kAll, true);
     const auto order = scenario.engine.options.transfer_order;
     if (auto fault = senders_fault(scenario, method)) {
+        return fail(Faults{std::move(*fault)});
+    }
+    if (auto fault = pairs_fault(scenario, method)) {
         return fail(Faults{std::move(*fault)});
     }
     switch (method) {

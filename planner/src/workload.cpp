@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "refit/fsdp.hpp"
 #include "refit/megatron.hpp"
 #include "refit/vllm.hpp"
 
@@ -59,7 +60,8 @@ Workload Workload::make(const Scenario& scenario) {
             destinations.push_back(vllm::distribution(parameter, scenario.generate, stage));
         }
         auto slices = slices_of(parameter, scenario, train_stages);
-        auto source = megatron::distribution(parameter, scenario.train);
+        auto source = scenario.train.is_fsdp() ? fsdp::distribution(parameter, scenario.train)
+                                               : megatron::distribution(parameter, scenario.train);
         classes.push_back({std::move(parameter), std::move(source), std::move(destinations), std::move(slices)});
     }
     return of(std::move(classes), scenario.train.pp, scenario.train.ranks_per_stage(), scenario.generate.gpus);

@@ -12,6 +12,7 @@
 #include "refit/memory_advice.hpp"
 #include "refit/methods.hpp"
 #include "refit/quantity.hpp"
+#include "refit/sensitivity.hpp"
 #include "refit/simulate.hpp"
 #include "refit/validate.hpp"
 #include "refit/vllm.hpp"
@@ -226,10 +227,10 @@ private:
     void add_plan(const Plan& plan) {
         auto loads = make_loads(plan, scenario_.cluster);
         auto entry = report_of(plan, loads);
-        entry.simulated = simulated_times(plan);
-        entry.kind = entry.simulated ? ReportKind::kSimulate : ReportKind::kEstimate;
-        const auto predicted = entry.simulated ? entry.simulated->seconds : entry.seconds;
-        entry.published = published_time(scenario_, plan.method, predicted, request_.published);
+        entry.published = published_time(scenario_, plan.method, entry.seconds, request_.published);
+        if (const auto times = simulated_times(plan)) {
+            set_simulated(entry, *times);
+        }
         report_.methods.push_back(std::move(entry));
         add_warnings(plan);
         if (plan.method == Method::kHybrid) {
@@ -279,6 +280,7 @@ private:
         entry.bottleneck = bottleneck_of(loads, setting_, estimated, scenario_.cluster);
         entry.phases = std::move(estimated.phases);
         entry.terms = std::move(estimated.terms);
+        entry.sensitivities = sensitivities(loads, setting_);
         return entry;
     }
 
@@ -451,6 +453,14 @@ Report compare(const Scenario& scenario, const CompareRequest& request) {
 
 Report report_on(const Plan& plan, const Scenario& scenario, const Workload& workload, const CompareRequest& request) {
     return Comparison{scenario, request, workload}.run(plan);
+}
+
+void set_simulated(MethodReport& entry, const SimulatedTimes& times) {
+    entry.simulated = times;
+    entry.kind = ReportKind::kSimulate;
+    if (entry.published) {
+        entry.published->error = error_of(times.seconds, *entry.published);
+    }
 }
 
 }  // namespace refit

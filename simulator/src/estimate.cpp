@@ -275,14 +275,9 @@ private:
         auto chain = add_chain(gather);
         chain.total += add_staging(gather);
         const auto wire = add_wire(bulk_sums());
-        double tensors = 0.0;
-        if (setting_.options.direct_loading != DirectLoading::kNone) {
-            tensors = setting_.options.direct_loading == DirectLoading::kAll ? static_cast<double>(gather.loaded_tensors)
-                                                                            : setting_.local_tensors;
-        }
-        const auto loading = add_loading(tensors, setting_.local_bytes);
+        const auto loading = add_loading(setting_.direct_tensors, setting_.local_bytes);
         result_.software += Seconds{chain.total - chain.links + loading};
-        if (setting_.options.pack_overlap == PackOverlap::kSerial) {
+        if (setting_.options.direct_overlap == PackOverlap::kSerial) {
             phase("gather", chain.total);
             phase("bulk", wire);
             phase("load", loading);
@@ -351,8 +346,17 @@ private:
             return;
         }
         const auto wire = add_wire(sums);
-        add_bulk_software(sums.experts, sums.others, wire);
+        const auto software = add_bulk_software(sums.experts, sums.others);
         result_.transfer += Seconds{wire};
+        const auto loading = loads_.method == Method::kDirect ? add_loading(setting_.direct_tensors, setting_.local_bytes) : 0.0;
+        const bool overlaps = setting_.options.direct_overlap == PackOverlap::kPipelined;
+        const bool loading_binds = overlaps && loading > wire + software;
+        phase("bulk", wire + software, loading_binds);
+        phase("load", loading, overlaps && !loading_binds);
+        if (overlaps && loading > 0.0) {
+            hide(loading_binds ? "bulk" : "load");
+        }
+        result_.software += Seconds{loading};
     }
 
     /// How long the transfers and the replicas' collectives keep the links busy.
@@ -396,11 +400,11 @@ private:
                  (on_spine > 0.0 ? ", " + stage.fabric.spine_name + " " + cost_text(on_spine) : "") + "; " +
                  std::to_string(stage.hops) + " hops in " + std::to_string(stage.chunks) + " chunks",
              {"nic_efficiency", "nvlink_efficiency"});
-        add_bulk_software(static_cast<double>(stage.expert_parameters), static_cast<double>(stage.other_parameters), wire);
+        phase("bulk", wire + add_bulk_software(static_cast<double>(stage.expert_parameters), static_cast<double>(stage.other_parameters)));
         result_.transfer += Seconds{wire};
     }
 
-    void add_bulk_software(double experts, double others, double wire) {
+    double add_bulk_software(double experts, double others) {
         const auto& cost = reading_.has_low_bulk_cost ? constants().bulk_parameter_cost_floor : constants().bulk_parameter_cost;
         const auto stages = static_cast<double>(setting_.train_stages);
         const auto grouping = cost.value * experts / stages;
@@ -415,8 +419,8 @@ private:
              posting,
              std::to_string(std::llround(others)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(constants().call_cost.value),
              {"call_cost"});
-        phase("bulk", wire + grouping + posting);
         result_.software += Seconds{grouping + posting};
+        return grouping + posting;
     }
 
     void add_finalize() {
@@ -473,14 +477,16 @@ StageShare busiest_stage(const Workload& workload) {
     return most;
 }
 
-/// Hugging Face tensors of which a generator holds a part.
-double local_tensors(const Scenario& scenario, const Workload& workload) {
+/// Hugging Face tensors that a generator loads after method direct: none, those of which it holds a part, or all.
+double direct_tensors(const Scenario& scenario, const Workload& workload) {
+    const auto loading = scenario.engine.options.direct_loading;
     double tensors = 0.0;
     for (const auto& entry : workload.classes()) {
-        const auto layers = std::ceil(static_cast<double>(entry.logical_tensors()) / scenario.generate.pp);
         const auto& parameter = entry.parameter;
-        tensors += layers * (parameter.is_expert() ? std::ceil(static_cast<double>(parameter.tensors_per_layer()) / scenario.generate.ep)
-                                                   : static_cast<double>(parameter.tensors_per_layer()));
+        const auto all = static_cast<double>(parameter.tensors());
+        const auto in_stage = std::ceil(all / scenario.generate.pp);
+        const auto local = parameter.is_expert() ? std::ceil(in_stage / scenario.generate.ep) : in_stage;
+        tensors += loading == DirectLoading::kAll ? all : loading == DirectLoading::kLocal ? local : 0.0;
     }
     return tensors;
 }
@@ -498,7 +504,7 @@ Setting make_setting(const Scenario& scenario, const Workload& workload) {
         setting.exported_share = most.bytes;
         setting.exported_tensors = most.tensors;
     }
-    setting.local_tensors = local_tensors(scenario, workload);
+    setting.direct_tensors = direct_tensors(scenario, workload);
     setting.gpus = scenario.cluster.gpus();
     setting.train_stages = scenario.train.pp;
     setting.hbm_copy = train.hbm_copy.value.bytes_per_second();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bottleneck.hpp"
+#include "refit/decisions.hpp"
 #include "refit/estimate.hpp"
 #include "refit/loads.hpp"
 #include "refit/methods.hpp"
@@ -74,10 +75,10 @@ Result<Prediction> predict(const Scenario& scenario,
     if (!simulation) {
         return Failure{simulation.error()};
     }
-    const auto scale = simulation->seconds() / estimated.total.value();
-    return Prediction{Seconds{simulation->seconds()},
-                      Seconds{range.low.value() * scale},
-                      Seconds{range.high.value() * scale},
+    const Seconds seconds{simulation->seconds()};
+    return Prediction{seconds,
+                      taken_along(range.low, estimated.total, seconds),
+                      taken_along(range.high, estimated.total, seconds),
                       longest_activity(*simulation)};
 }
 
@@ -264,6 +265,8 @@ Validation validate(std::span<const ValidationCase> cases,
     });
     result.all = summary_where(result.rows, [](const ValidationRow&) { return true; });
     result.baselines = size_baselines(result.rows, anchors);
+    result.decisions = decisions(cases, result.rows);
+    result.changes = factor_changes(cases, result.rows);
     for (const auto& row : result.rows) {
         result.modelled += row.prediction ? 1U : 0U;
     }

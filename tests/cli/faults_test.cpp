@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"[pipeline-split]"}},
         Refusal{"kv_heads", {"qwen3-235b-h100", "--generate", "tp6", "--gen-gpus", "96"}, 4, {"[heads]"}},
         Refusal{"frameworks",
-                {"deepseek-v3-h100", "--set", "train.engine=fsdp", "--set", "generate.engine=sglang"},
+                {"deepseek-v3-h100", "--set", "train.engine=ddp", "--set", "generate.engine=sglang"},
                 4,
                 {"[unknown-value]"}},
         Refusal{"names",

@@ -118,6 +118,51 @@ TEST(TrainLayoutCheck, TellsAllFaultsAtOnce) {
     EXPECT_TRUE(mentions(faults, "leaves stages without a layer"));
 }
 
+TEST(FsdpLayoutCheck, DerivesReplicasAndPutsAllLayersOnOneStage) {
+    const auto model = shipped("qwen3-235b-a22b");
+    const auto layout = make_train_layout(text_of("ep8.fsdp4"), 64, model).value();
+    EXPECT_EQ(layout.dp, 2U);  // 64 / (8 · 4).
+    EXPECT_EQ(layout.edp, 2U);
+    EXPECT_EQ(layout.stage_layers, (std::vector<std::uint32_t>{94}));
+    EXPECT_EQ(layout.ranks_per_stage(), 64U);
+}
+
+TEST(FsdpLayoutCheck, CutsWhatTensorParallelismCould) {
+    // 14 query heads and 2 KV heads by 24; 896 columns of a width that 24 does not divide.
+    EXPECT_TRUE(train_faults("fsdp24", 24, "qwen2.5-0.5b").empty());
+    EXPECT_TRUE(train_faults("fsdp24.dp2", 48, "qwen2.5-0.5b").empty());
+}
+
+TEST(FsdpLayoutCheck, RefusesProductsExpertsAndOtherAxes) {
+    const auto product = train_faults("fsdp24", 64, "qwen3-32b");
+    EXPECT_TRUE(mentions(product, "train.fsdp = 24: 64 GPUs / (fsdp 24 = 24) is not whole"));
+    // 24 is 1.58 from 16, and 1.42 from 32.
+    EXPECT_EQ(product.at(0).nearest.value().value, "fsdp32");
+    EXPECT_TRUE(mentions(train_faults("ep3.fsdp2", 6, "qwen3-30b-a3b"), "128 experts are not divisible by 3"));
+    EXPECT_TRUE(mentions(train_faults("ep8.fsdp4", 48, "qwen3-30b-a3b"),
+                         "train.fsdp = 4: 48 GPUs / (ep 8 x fsdp 4 = 32) is not whole"));
+    EXPECT_TRUE(mentions(train_faults("ep2.fsdp4", 8, "qwen3-32b"), "the model has no experts to spread"));
+    EXPECT_TRUE(mentions(train_faults("fsdp8.dp3", 16, "qwen3-32b"), "(fsdp 8 = 8) is 2"));
+    for (const auto* axis : {"tp", "cp", "pp", "etp"}) {
+        const auto faults = train_faults(std::string{axis} + "2.fsdp8", 16, "qwen3-30b-a3b");
+        EXPECT_TRUE(mentions(faults, "train." + std::string{axis} + " = 2: beside fsdp there are only ep and dp")) << axis;
+        EXPECT_EQ(faults.at(0).nearest.value().value, "fsdp8") << axis;
+    }
+    EXPECT_TRUE(mentions(generate_faults("fsdp8", 8, "qwen3-32b"), "generate.fsdp = 8: generation has no such axis"));
+}
+
+TEST(FsdpLayoutCheck, OffersMoreShardsOrGpusWhereWeightsDoNotFit) {
+    // 65.5 GB of BF16 on 8 GPUs of 16 GB: over 8, not over 4.
+    const GpuMemory memory{Bytes{16'000'000'000U}, "GPU", Dtype::kBf16};
+    const auto refused = make_train_layout(text_of("fsdp4.dp2"), 8, shipped("qwen3-32b"), memory);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error()[0].rule, "gpu-memory");
+    EXPECT_EQ(refused.error()[0].nearest.value().value, "fsdp8");
+    const auto small = make_train_layout(text_of("fsdp4"), 4, shipped("qwen3-32b"), memory);
+    ASSERT_FALSE(small.has_value());
+    EXPECT_EQ(small.error().back().nearest.value(), (Suggestion{"train.gpus", "8", "of the doubled counts the first with room"}));
+}
+
 TEST(GenerateLayoutCheck, RefusesAxesThatGenerationDoesNotHave) {
     EXPECT_TRUE(mentions(generate_faults("tp2.cp2", 4, "deepseek-v3"),
                          "generate.cp = 2: generation has no such axis"));
@@ -198,6 +243,7 @@ TEST_P(EveryModelRefuses, BadLayoutsWithASuggestionThatWorks) {
         text.dp = any(4) == 1 ? std::optional{any(8)} : std::nullopt;
         text.ep = maybe(40);
         text.etp = any(4) == 1 ? std::optional{any(4)} : std::nullopt;
+        text.fsdp = any(4) == 1 ? std::optional{any(40)} : std::nullopt;
         text.first_stage_layers = any(3) == 1 ? std::optional{any(10)} : std::nullopt;
         text.last_stage_layers = any(3) == 1 ? std::optional{any(10)} : std::nullopt;
         const auto gpus = any(300);

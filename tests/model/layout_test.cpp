@@ -39,6 +39,15 @@ TEST(ParseLayout, LeavesAxesAbsentThatAreNotNamed) {
     EXPECT_FALSE(layout.first_stage_layers || layout.last_stage_layers);
 }
 
+TEST(ParseLayout, ReadsLayoutsOfFsdp) {
+    LayoutText expected;
+    expected.fsdp = 8;
+    expected.ep = 4;
+    expected.dp = 2;
+    expected.gpus = 64;
+    EXPECT_EQ(parse_layout("ep4.fsdp8.dp2@64").value(), expected);
+}
+
 TEST(ParseLayout, ReadsTheFirstStageAlone) {
     const auto layout = parse_layout("pp8:7").value();
     EXPECT_EQ(layout.first_stage_layers, 7U);
@@ -77,6 +86,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Malformed{"@8", "the layout is empty"},
                     Malformed{"tpp4", "'tpp4' names no parallel axis; the nearest is 'tp'"},
                     Malformed{"ddp4", "the nearest is 'dp'"},
+                    Malformed{"fdsp4", "'fdsp4' names no parallel axis; the nearest is 'fsdp'"},
+                    Malformed{"fsdp", "axis 'fsdp' has ''"},
+                    Malformed{"fsdp8:2", "axis 'fsdp' has too many numbers"},
                     Malformed{"TP4", "'TP4' names no parallel axis; the nearest is 'tp'"},
                     Malformed{"4", "'4' names no parallel axis"},
                     Malformed{"4tp", "'4tp' names no parallel axis"},
@@ -177,6 +189,11 @@ TEST(SplitLayers, RefusesWhatDoesNotDivideOverTheOtherStages) {
     }
 }
 
+TEST(SplitLayers, TakesALoneStageForBothEnds) {
+    EXPECT_EQ(split_layers(61, text_of("pp1:61:61")).value(), (Split{61}));
+    EXPECT_FALSE(split_layers(61, text_of("pp1:30:30")).has_value());
+}
+
 TEST(SplitLayers, TakesFirstAndLastThatAreAll) {
     EXPECT_EQ(split_layers(61, text_of("pp2:31:30")).value(), (Split{31, 30}));
     EXPECT_EQ(split_layers(61, text_of("pp1:61")).value(), Split{61});
@@ -203,6 +220,10 @@ TEST(LayoutToText, IsTheShortestThatMeansTheLayout) {
     EXPECT_EQ(round("pp4", 4), "pp4");
     // First alone: 13 leave 48 for three stages.
     EXPECT_EQ(round("pp4:13", 4), "pp4:13:16");
+    EXPECT_EQ(round("fsdp64", 64), "fsdp64");
+    EXPECT_EQ(round("dp4.fsdp16", 64), "fsdp16");
+    EXPECT_EQ(round("fsdp8.ep8", 64), "ep8.fsdp8");
+    EXPECT_EQ(round("fsdp1", 1), "fsdp1");
     GenerateLayout generate;
     EXPECT_EQ(to_text(generate), "tp1");
     generate.tp = 8;
@@ -289,6 +310,17 @@ TEST(DescribeLayout, NamesAxesAboveOne) {
     generate.tp = 8;
     generate.dp = 16;
     EXPECT_EQ(describe(generate), "TP8 x DP16");
+}
+
+TEST(DescribeLayout, NamesReplicasOfFsdpBecauseNothingElseTellsThem) {
+    TrainLayout train;
+    train.fsdp = 8;
+    EXPECT_EQ(describe(train), "FSDP8");
+    train.dp = 2;
+    EXPECT_EQ(describe(train), "FSDP8 x DP2");
+    train.ep = 4;
+    EXPECT_EQ(describe(train), "EP4 x FSDP8 x DP2");
+    EXPECT_EQ(train.ranks_per_replica(), 32U);
 }
 
 TEST(TrainLayout, CountsTheRanksOfAStage) {

@@ -315,6 +315,50 @@ TEST(CoveragePattern, ThatMatchesNothingIsRefused) {
     EXPECT_EQ(plan.error()[0].rule, "no-bulk-parameter");
 }
 
+TEST(GatherBroadcast, TrainersOfTheRootsDomainMayTakePartAlone) {
+    const auto job = planned(
+        Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_group", "root-domain"}});
+    EXPECT_EQ(faults_of(job), "");
+    const auto& broadcast = job.stage(StageKind::kBroadcast).collectives.front();
+    const auto& group = job.plan.groups[broadcast.groups].front();
+    ASSERT_EQ(group.size(), 8U + 256U);
+    for (std::uint32_t i = 0; i < 8; ++i) {
+        EXPECT_EQ(group[i], RankId{i});
+    }
+    EXPECT_EQ(group[8], RankId{256});
+}
+
+TEST(GatherBroadcast, EachGeneratorMayGetEverythingFromATrainerOfItsOwn) {
+    const auto job =
+        planned(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.options.broadcast_group", "pairs"}});
+    EXPECT_EQ(faults_of(job), "");
+    const auto& broadcast = job.stage(StageKind::kBroadcast).collectives.front();
+    const auto& groups = job.plan.groups[broadcast.groups];
+    ASSERT_EQ(groups.size(), 256U);
+    EXPECT_EQ(groups[7], (std::vector<RankId>{RankId{7}, RankId{256 + 7}}));
+    const auto ports = job.ports(StageKind::kBroadcast);
+    for (std::uint32_t rank = 0; rank < 256; ++rank) {
+        EXPECT_EQ(ports[rank].nic_out, kPayload) << rank;
+        EXPECT_EQ(ports[256 + rank].nic_in, kPayload) << rank;
+    }
+}
+
+TEST(GatherBroadcast, PairsNeedATrainerForEachGenerator) {
+    const auto fault_of = [](Changes changes) {
+        const auto scenario = shipped_scenario("deepseek-v3-h100", changes);
+        const auto plan = make_plan(Method::kGatherBroadcast, scenario, Workload::make(scenario));
+        return plan ? Faults{} : plan.error();
+    };
+    const auto few = fault_of({{"engine.options.broadcast_group", "pairs"}, {"generate.gpus", "512"}});
+    ASSERT_EQ(few.size(), 1U);
+    EXPECT_NE(few[0].message.find("512 generators, but only 256 trainers"), std::string::npos) << few[0].message;
+    EXPECT_EQ(few[0].nearest->value, "all");
+    const auto stages = fault_of(
+        {{"engine.options.broadcast_group", "pairs"}, {"engine.options.broadcast_root", "each-pp-stage"}});
+    ASSERT_EQ(stages.size(), 1U);
+    EXPECT_EQ(stages[0].nearest->value, "trainer-0");
+}
+
 TEST(DirectSource, GatheredIsTheGatherOfABroadcastAndTheTransfersOfShards) {
     for (const auto* root : {"trainer-0", "each-pp-stage"}) {
         const auto gathered =

@@ -172,7 +172,11 @@ INSTANTIATE_TEST_SUITE_P(Layouts,
                                          LayoutPair{"tp2.ep2@4", "tp1.dp3@3"},
                                          LayoutPair{"tp8.pp2.ep8@16", "tp4.dp4@16"},  // cuts through KV groups
                                          LayoutPair{"tp2.cp2.ep8@8", "tp4.ep4.dp2@8"},
-                                         LayoutPair{"tp4.ep2.etp2@4", "tp2.dp4.ep8@8"}));
+                                         LayoutPair{"tp4.ep2.etp2@4", "tp2.dp4.ep8@8"},
+                                         LayoutPair{"fsdp8@8", "tp4.dp2@8"},
+                                         LayoutPair{"fsdp5.dp2@10", "tp2.dp4@8"},  // uneven rows, replicas
+                                         LayoutPair{"ep4.fsdp2@8", "tp2.dp4.ep8@8"},
+                                         LayoutPair{"ep2.fsdp3.dp2@12", "tp4.dp2@8"}));
 
 TEST(Methods, ReshardMeansHybridAndTyposGetTheNearest) {
     EXPECT_EQ(parse_method("reshard").value(), Method::kHybrid);

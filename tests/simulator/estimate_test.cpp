@@ -208,9 +208,41 @@ TEST(Estimate, MilesSendsDirectFromWhatAStageGatheredAndStaged) {
                 1e-6);
     EXPECT_EQ(term(e.result, "loading"), 0.0);
     EXPECT_EQ(term(e.result, "other than FFN"), 0.0);
-    EXPECT_NEAR(e.result.total.value(),
-                constants.fixed_cost.value + phase(e.result, "gather") + phase(e.result, "bulk"),
-                1e-9);
+    // A thread writes what is staged: the wire hides.
+    EXPECT_GT(phase(e.result, "gather"), phase(e.result, "bulk"));
+    EXPECT_NEAR(e.result.total.value(), constants.fixed_cost.value + phase(e.result, "gather"), 1e-9);
+    const auto serial = estimated(Method::kDirect,
+                                  "deepseek-v3-h100",
+                                  {{"engine.name", "miles"}, {"engine.options.direct_overlap", "serial"}});
+    EXPECT_NEAR(
+        (serial.result.total - e.result.total).value(), phase(serial.result, "bulk"), 1e-9);
+}
+
+// verl: the eight trainers of the root's node relay, so eight NICs leave it: 8 x 0.5 x 50 GB/s.
+TEST(Estimate, VerlLeavesOverTheNicsOfTheRootsNodeAndCopiesBuckets) {
+    const auto e = estimated(Method::kGatherBroadcast, "deepseek-v3-h100", {{"engine.name", "verl"}});
+    EXPECT_NEAR(term(e.result, "weight broadcast"), 1'342'052'868'096.0 / 200e9, 1e-6);
+    EXPECT_NEAR(term(e.result, "loading"), 1342.052868096 * 9.2e-3, 1e-9);
+    const auto alone = estimated(Method::kGatherBroadcast,
+                                 "deepseek-v3-h100",
+                                 {{"engine.name", "verl"}, {"engine.options.broadcast_group", "generators"}});
+    EXPECT_NEAR(term(alone.result, "weight broadcast"), 1'342'052'868'096.0 / 25e9, 1e-6);
+}
+
+// Of Qwen3-235B's 36,945 tensors 94 x 128 x 3 = 36,096 are experts', of which a rank of EP8 loads 4,512, and all 849 others.
+TEST(Estimate, ReceiversOfVllmLoadTheTensorsOfWhichTheyHoldAPart) {
+    const std::pair<std::string, std::string> layout{"generate.layout", "tp8.ep8"};
+    const auto serial = estimated(
+        Method::kDirect, "qwen3-235b-h100", {layout, {"engine.name", "vllm"}, {"engine.options.direct_overlap", "serial"}});
+    const auto loading = (4512 + 849) * serial.setting.constants.tensor_cost.value;
+    EXPECT_NEAR(term(serial.result, "loading"), loading, 1e-9);
+    EXPECT_NEAR(serial.result.total.value(), phase(serial.result, "bulk") + loading, 1e-9);
+    const auto pipelined = estimated(Method::kDirect, "qwen3-235b-h100", {layout, {"engine.name", "vllm"}});
+    EXPECT_NEAR(pipelined.result.total.value(), std::max(phase(serial.result, "bulk"), loading), 1e-9);
+    const auto all = estimated(Method::kDirect,
+                               "qwen3-235b-h100",
+                               {layout, {"engine.name", "vllm"}, {"engine.options.direct_loading", "all"}});
+    EXPECT_NEAR(term(all.result, "loading"), 36'945 * serial.setting.constants.tensor_cost.value, 1e-9);
 }
 
 TEST(Estimate, NixlLastsAsLongAsTheLongestOfGatherWireAndLoading) {

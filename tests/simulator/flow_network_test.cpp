@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,29 @@ TEST(FlowNetwork, GivesBackWhatWasPutIn) {
     EXPECT_EQ(network.after(1)[0], 0U);
     EXPECT_EQ(network.changes().size(), 1U);
     EXPECT_TRUE(network.faults().empty());
+}
+
+TEST(FlowNetwork, LetsFlowsShareAWay) {
+    FlowNetwork network;
+    network.add_link(3.0);
+    network.add_link(5.0);
+    network.add_flow({.bytes = 1.0}, std::array{LinkUse{1}});
+    EXPECT_TRUE(network.has_own_ways());
+    const auto way = network.add_way(std::array{LinkUse{0}, LinkUse{1, 0.5}});
+    EXPECT_FALSE(network.has_own_ways());
+    EXPECT_EQ(network.add_flow_on(way, {.bytes = 2.0}, std::array{0U}), 1U);
+    EXPECT_EQ(network.add_flow({.bytes = 3.0}, std::array{LinkUse{0}}), 2U);
+    EXPECT_EQ(network.add_flow_on(way, {.bytes = 4.0}), 3U);
+    EXPECT_EQ(network.ways(), 3U);
+    EXPECT_EQ(network.all_uses(), 6U);  // 1 + 2 + 1 + 2
+    EXPECT_EQ(network.uses(0)[0], (LinkUse{1}));
+    EXPECT_EQ(network.uses(1)[1], (LinkUse{1, 0.5}));
+    EXPECT_EQ(network.uses(2)[0], (LinkUse{0}));
+    EXPECT_EQ(network.uses(3)[0], (LinkUse{0}));
+    EXPECT_EQ(network.after(1)[0], 0U);
+    EXPECT_EQ(network.way_of(3), network.way_of(1));
+    EXPECT_TRUE(network.faults().empty());
+    EXPECT_THROW(network.add_flow_on(3, {.bytes = 1.0}), std::logic_error);
 }
 
 TEST(FlowNetwork, AcceptsAFlowThatFollowsALaterOne) {

@@ -38,6 +38,23 @@ TEST(FlowRun, SharesALinkEvenlyAndGivesOnWhatIsLeft) {
     EXPECT_EQ(result.start, (std::vector<double>{0.0, 0.0}));
 }
 
+// Flows of 1, 2, ..., n B: when the one of i B is over, the shorter ones have had all theirs and the n - i longer ones i B
+// each. An event that looked at every flow would make this take minutes.
+TEST(FlowRun, TakesManyFlowsOverOneLink) {
+    constexpr std::uint32_t kFlows = 200'000;
+    FlowNetwork network;
+    network.add_link(8.0);
+    for (std::uint32_t i = 1; i <= kFlows; ++i) {
+        network.add_flow({.bytes = static_cast<double>(i)}, Uses{{0}});
+    }
+    const auto result = run(network);
+    for (const std::uint32_t i : {1U, 2U, 1'000U, 100'000U, kFlows}) {
+        const double shorter = 0.5 * i * (i + 1.0);
+        const double longer = static_cast<double>(kFlows - i) * i;
+        EXPECT_NEAR(result.end[i - 1], (shorter + longer) / 8.0, 1e-9 * result.end[i - 1]) << i;
+    }
+}
+
 TEST(FlowRun, SharesByWeight) {
     // 12 B/s at weights 1 and 2: 4 and 8 B/s. 16 B at 4: 4 s; 32 B at 8: 4 s.
     FlowNetwork network;

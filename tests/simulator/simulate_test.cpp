@@ -137,14 +137,18 @@ TEST(Simulate, AgreesWithTheClosedFormOnPublishedScenarios) {
 }
 
 TEST(Simulate, AgreesWithTheClosedFormOnOtherEngines) {
-    const auto expect_agreement = [](const Simulated& job) {
+    const auto expect_agreement = [](const Simulated& job, double tolerance = 0.05) {
         const auto setting = make_setting(job.scenario, job.workload);
         const auto closed = estimate(make_loads(job.plan, job.scenario.cluster), setting).total.value();
-        EXPECT_NEAR(job.result.seconds() / closed, 1.0, 0.05) << job.scenario.name << ", " << job.scenario.engine.name;
+        EXPECT_NEAR(job.result.seconds() / closed, 1.0, tolerance) << job.scenario.name << ", " << job.scenario.engine.name;
     };
     for (const auto* name : {"deepseek-v3-h100", "qwen3-235b-h100"}) {
         expect_agreement(simulated(Method::kGatherBroadcast, name, {{"engine.name", "miles"}}));
         expect_agreement(simulated(Method::kDirect, name, {{"engine.name", "miles"}}));
+        expect_agreement(simulated(Method::kGatherBroadcast, name, {{"engine.name", "verl"}}));
+        // Copies and calls of gathers across nodes hold the NICs of every pair too, which the closed form leaves out.
+        expect_agreement(simulated(Method::kGatherBroadcast, name, {{"engine.options.broadcast_group", "pairs"}}), 0.16);
+        expect_agreement(simulated(Method::kDirect, name, {{"engine.name", "vllm"}}));
         expect_agreement(simulated(
             Method::kDirect,
             name,

@@ -54,6 +54,14 @@ enum class BroadcastRoot : std::uint8_t {
     kEachStage,  ///< The first rank of each pipeline stage, its own stage's; nothing goes from stage to stage.
 };
 
+/// Who takes part in a broadcast beside its root and the generators.
+enum class BroadcastGroup : std::uint8_t {
+    kAll,         ///< All other trainers: NeMo RL.
+    kRootDomain,  ///< Those in the root's NVLink domain, over whose NICs the ring then leaves too.
+    kGenerators,  ///< None.
+    kPairs,       ///< None, and each generator has a trainer of its own as root, all at once.
+};
+
 /// In which order a stage's point-to-point transfers of a tensor are posted.
 enum class TransferOrder : std::uint8_t {
     kByTensor,  ///< By what the receivers want, one receiver's pieces after another's.
@@ -87,10 +95,11 @@ struct EngineOptions {
 
     // Variants; as they stand they are NeMo RL's.
     BroadcastRoot broadcast_root = BroadcastRoot::kTrainer0;
-    bool broadcast_includes_trainers = true;  ///< All trainers take part, else only the root and the generators.
+    BroadcastGroup broadcast_group = BroadcastGroup::kAll;
     std::uint32_t broadcast_senders = 1;      ///< Ranks, of all or of each stage, over which the packs are dealt.
     bool broadcast_in_turns = false;          ///< Of several roots one at a time.
-    PackOverlap pack_overlap = PackOverlap::kPipelined;
+    PackOverlap pack_overlap = PackOverlap::kPipelined;    ///< Of gather, broadcast and loading.
+    PackOverlap direct_overlap = PackOverlap::kPipelined;  ///< Of gather, transfers and loading by direct.
     DirectSource direct_source = DirectSource::kShards;
     DirectLoading direct_loading = DirectLoading::kNone;
     TransferOrder transfer_order = TransferOrder::kByTensor;
@@ -101,6 +110,8 @@ struct EngineOptions {
     bool operator==(const EngineOptions&) const = default;
 };
 
+/// "all", "root-domain", "generators", "pairs".
+[[nodiscard]] std::string_view name_of(BroadcastGroup group) noexcept;
 /// "trainer-0", "each-pp-stage".
 [[nodiscard]] std::string_view name_of(BroadcastRoot root) noexcept;
 /// "by-tensor", "rounds".

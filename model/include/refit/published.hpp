@@ -11,12 +11,20 @@
 
 namespace refit {
 
+/// Over which trainers FSDP shards, where a source gives no number.
+enum class ShardsOver : std::uint8_t {
+    kNumber,  ///< It gives one, or is not of FSDP.
+    kAll,
+    kSome,  ///< HSDP of sizes that are not published.
+};
+
 /// One side of a published refit, as far as its source tells.
 struct PublishedSide {
     std::optional<std::uint32_t> gpus;
     std::optional<LayoutText> layout;
     std::optional<LayoutText> assumed_layout;  ///< Ours, for a record whose source gives none.
-    std::vector<std::string> unplaced;         ///< Members of the layout that are no axis here: "fsdp" …
+    std::vector<std::string> unplaced;         ///< Members of the layout that are no axis here: "engines" …
+    ShardsOver shards = ShardsOver::kNumber;
     bool operator==(const PublishedSide&) const = default;
 };
 

@@ -31,7 +31,8 @@ struct Scenario {
     std::vector<std::string> published;  ///< Ids of published timings of just this scenario.
     std::string note;                    ///< For people: where layouts that nobody published come from.
 
-    /// The classes that a refit moves, in the scenario's dtype; in FP8, scales follow their projection.
+    /// The classes that a refit moves, in the scenario's dtype; in FP8, scales follow their projection. FSDP
+    /// fuses none of them.
     [[nodiscard]] std::vector<ParameterClass> payload() const;
 };
 

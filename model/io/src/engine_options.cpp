@@ -21,7 +21,10 @@ using Word = std::pair<std::string_view, Value>;
 
 constexpr std::array kRoots{Word<BroadcastRoot>{"trainer-0", BroadcastRoot::kTrainer0},
                             Word<BroadcastRoot>{"each-pp-stage", BroadcastRoot::kEachStage}};
-constexpr std::array kGroups{Word<bool>{"all", true}, Word<bool>{"generators", false}};
+constexpr std::array kGroups{Word<BroadcastGroup>{"all", BroadcastGroup::kAll},
+                             Word<BroadcastGroup>{"root-domain", BroadcastGroup::kRootDomain},
+                             Word<BroadcastGroup>{"generators", BroadcastGroup::kGenerators},
+                             Word<BroadcastGroup>{"pairs", BroadcastGroup::kPairs}};
 constexpr std::array kOrders{Word<TransferOrder>{"by-tensor", TransferOrder::kByTensor},
                              Word<TransferOrder>{"rounds", TransferOrder::kRounds}};
 constexpr std::array kOverlaps{Word<PackOverlap>{"pipelined", PackOverlap::kPipelined},
@@ -101,10 +104,11 @@ private:
 void read_engine_variants(const ScenarioDraft& draft, EngineOptions& options, Faults& faults) {
     VariantReader reader{draft, faults};
     reader.word<BroadcastRoot>("broadcast_root", kRoots, options.broadcast_root);
-    reader.word<bool>("broadcast_group", kGroups, options.broadcast_includes_trainers);
+    reader.word<BroadcastGroup>("broadcast_group", kGroups, options.broadcast_group);
     reader.count("broadcast_senders", options.broadcast_senders);
     reader.word<bool>("broadcast_in_turns", kFlags, options.broadcast_in_turns);
     reader.word<PackOverlap>("pack_overlap", kOverlaps, options.pack_overlap);
+    reader.word<PackOverlap>("direct_overlap", kOverlaps, options.direct_overlap);
     reader.word<DirectSource>("direct_source", kSources, options.direct_source);
     reader.word<DirectLoading>("direct_loading", kLoadings, options.direct_loading);
     reader.word<TransferOrder>("transfer_order", kOrders, options.transfer_order);

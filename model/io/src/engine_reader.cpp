@@ -29,8 +29,14 @@ constexpr std::array<std::pair<const char*, const char*>, 12> kSettings{
      {"generate.real_quant", "false"},
      {"generate.is_mx", "false"}}};
 
+/// The trainers' engine has to be the one that their layout is of.
 void check_engines(DraftReader& reader) {
-    static_cast<void>(reader.one_of("train.engine", "megatron", {"megatron"}, ErrorCode::kInfeasible));
+    const auto known = reader.faults().size();
+    static_cast<void>(reader.one_of("train.engine", "megatron", {"megatron", "fsdp"}, ErrorCode::kInfeasible));
+    const auto layout = parse_layout(reader.text_of("train.layout", "tp1"));
+    if (reader.faults().size() > known && layout) {
+        reader.faults().back().nearest = Suggestion{"train.engine", layout->fsdp ? "fsdp" : "megatron", ""};
+    }
     static_cast<void>(reader.one_of("generate.engine", "vllm", {"vllm"}, ErrorCode::kInfeasible));
 }
 
@@ -99,6 +105,7 @@ SettingFacts read_facts(DraftReader& reader,
                        {"generate.tp", std::to_string(generate.tp)},
                        {"generate.pp", std::to_string(generate.pp)},
                        {"generate.ep", std::to_string(generate.ep)},
+                       {"train.engine", train.is_fsdp() ? "fsdp" : reader.text_of("train.engine", "megatron")},
                        {"train.etp", std::to_string(train.etp)},
                        {"train.layout", reader.text_of("train.layout", "tp1")},
                        {"generate.layout", reader.text_of("generate.layout", "tp1")},

@@ -15,6 +15,9 @@ namespace {
 /// The fewest GPUs on which the axes of a layout multiply out.
 std::uint32_t fewest_gpus(const LayoutText& layout, bool is_train) {
     const auto of = [](std::optional<std::uint32_t> axis) { return std::uint64_t{axis.value_or(1)}; };
+    if (layout.fsdp && is_train) {
+        return static_cast<std::uint32_t>(std::min<std::uint64_t>(of(layout.ep) * of(layout.fsdp) * of(layout.dp), kMostGpus));
+    }
     const auto dense = of(layout.tp) * of(layout.cp) * of(layout.dp);
     const auto expert = is_train || layout.pp.value_or(1) == 1 ? of(layout.ep) * of(layout.etp) : 1;
     if (dense > kMostGpus || expert > kMostGpus) {
@@ -164,6 +167,42 @@ private:
     std::optional<std::size_t> syntax_fault_;  ///< Where the fault of an unreadable layout stands.
 };
 
+/// The trainers' engine is told by the layout, or in words. Where both were said at once they have to agree; else the
+/// later word holds.
+void settle_engine(DraftReader& reader, LayoutText& layout, std::uint32_t gpus) {
+    const std::string name = "train.engine";
+    const auto* engine = reader.draft().find(name);
+    const auto* written = reader.draft().find("train.layout");
+    const bool is_later = engine != nullptr && (written == nullptr || engine->precedence > written->precedence);
+    const bool is_said = engine != nullptr && (is_later || engine->precedence == written->precedence);
+    if (is_said && engine->text == "fsdp" && !layout.fsdp) {
+        LayoutText sharded;
+        sharded.fsdp = gpus;
+        sharded.gpus = layout.gpus;
+        if (!is_later) {
+            const auto count = layout.gpus ? "@" + std::to_string(*layout.gpus) : "";
+            reader.refuse(ErrorCode::kInvalidInput,
+                          "train-engine",
+                          "train.engine = fsdp, but the layout " + written->text + " is one of Megatron",
+                          "train.layout",
+                          Suggestion{"train.layout", "fsdp" + std::to_string(gpus) + count, ""});
+        }
+        layout = sharded;
+    } else if (is_said && engine->text == "megatron" && layout.fsdp) {
+        if (!is_later) {
+            reader.refuse(ErrorCode::kInvalidInput,
+                          "train-engine",
+                          "train.engine = megatron, but the layout " + written->text + " is one of FSDP",
+                          name,
+                          Suggestion{name, "fsdp", ""});
+            return;
+        }
+        LayoutText plain;
+        plain.gpus = layout.gpus;
+        layout = plain;
+    }
+}
+
 /// The layout that is left once the suggestions for a refused one are followed.
 std::optional<TrainLayout> offered(const Faults& faults,
                                    LayoutText text,
@@ -191,6 +230,7 @@ std::optional<TrainLayout> read_train_layout(DraftReader& reader,
     if (!model) {
         return std::nullopt;
     }
+    settle_engine(reader, side.layout(), side.gpus());
     add_pipeline(reader, side.layout(), *model);
     auto made = make_train_layout(side.layout(), side.gpus(), *model, memory);
     if (!made) {

@@ -87,8 +87,8 @@ System system_from(const Json& json, const std::string& origin, Faults& faults) 
                   reader.bandwidth("hbm_copy")};
     const auto architecture = reader.text("architecture");
     system.is_blackwell = architecture == "blackwell";
-    if (architecture != "blackwell" && architecture != "hopper") {
-        reader.refuse("architecture", "unknown-architecture", "'architecture' must be hopper or blackwell");
+    if (architecture != "blackwell" && architecture != "hopper" && architecture != "ampere") {
+        reader.refuse("architecture", "unknown-architecture", "'architecture' must be ampere, hopper or blackwell");
     }
     reader.refuse_unknown({"schema", "schema_version"});
     return system;

@@ -62,7 +62,7 @@ void add_ends(DraftReader& reader, LayoutText& layout, std::uint32_t layers) {
         const auto is_later = [&](const DraftField* other) {
             return other != nullptr && other->precedence > field->precedence;
         };
-        if (is_later(layout_field) || is_later(reader.draft().find("train.pipeline.layout"))) {
+        if (is_later(layout_field) || is_later(reader.draft().find("train.engine")) || is_later(reader.draft().find("train.pipeline.layout"))) {
             older.push_back(end);
         }
         layout.*(end.target) = whole_number_in(field->text, layers);

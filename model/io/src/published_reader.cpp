@@ -132,6 +132,9 @@ std::optional<std::uint32_t>* axis_of(LayoutText& layout, const std::string& nam
         {"dp", &layout.dp},
         {"ep", &layout.ep},
         {"etp", &layout.etp},
+        {"fsdp", &layout.fsdp},
+        {"fsdp2", &layout.fsdp},
+        {"hsdp", &layout.fsdp},
         {"first_stage_layers", &layout.first_stage_layers},
         {"last_stage_layers", &layout.last_stage_layers},
         {"last_pp_layers", &layout.last_stage_layers}};
@@ -139,9 +142,7 @@ std::optional<std::uint32_t>* axis_of(LayoutText& layout, const std::string& nam
     return found == axes.end() ? nullptr : found->second;
 }
 
-std::optional<LayoutText> read_layout(const MemberReader& record,
-                                      const char* key,
-                                      std::vector<std::string>& unplaced) {
+std::optional<LayoutText> read_layout(const MemberReader& record, const char* key, PublishedSide& side) {
     const auto members = record.object(key);
     if (!members) {
         return std::nullopt;
@@ -152,12 +153,16 @@ std::optional<LayoutText> read_layout(const MemberReader& record,
         if (value.is_null()) {
             continue;
         }
+        auto* axis = axis_of(layout, name);
         if (name == "engines") {
             engines = members->count("engines");
-        } else if (auto* axis = axis_of(layout, name)) {
+        } else if (axis == &layout.fsdp && value.is_boolean()) {
+            const auto over = name == "hsdp" ? ShardsOver::kSome : ShardsOver::kAll;
+            side.shards = members->flag(name.c_str()) ? over : side.shards;
+        } else if (axis != nullptr) {
             *axis = members->count(name.c_str());
         } else {
-            unplaced.push_back(name);
+            side.unplaced.push_back(name);
         }
     }
     if (engines) {
@@ -169,10 +174,10 @@ std::optional<LayoutText> read_layout(const MemberReader& record,
 PublishedSide read_side(const MemberReader& record, const char* gpus, const char* layout) {
     PublishedSide side;
     side.gpus = record.count(gpus);
-    side.layout = read_layout(record, layout, side.unplaced);
+    side.layout = read_layout(record, layout, side);
     if (const auto assumed = record.object("assumed")) {
-        std::vector<std::string> ignored;
-        side.assumed_layout = read_layout(*assumed, layout, ignored);
+        PublishedSide ours;
+        side.assumed_layout = read_layout(*assumed, layout, ours);
     }
     return side;
 }

@@ -29,8 +29,10 @@ struct UnmodelledEngine {
 constexpr std::array kUnmodelledEngines{
     UnmodelledEngine{"nemo-rl-reshard-all",
                      "an earlier code path that sends every parameter by transfers, timed without loading"},
-    UnmodelledEngine{"nemo-rl-nixl-full-experts",
-                     "receivers take every expert whole and drop most; no plan sends what nobody keeps"}};
+    UnmodelledEngine{"verl-single-sender",
+                     "bound by hosts, at 2 to 5 GB/s: times of one model differ by 3.4 times between sharding modes"},
+    UnmodelledEngine{"vllm-pull-1", "gathers first; its time per tensor is a third of the other ways', for no known reason"},
+    UnmodelledEngine{"prime-pull", "one configuration, of whose time most is a pause and work of the framework"}};
 
 std::string lower(std::string text) {
     std::ranges::transform(
@@ -73,6 +75,9 @@ std::string layout_text(const LayoutText& layout) {
     add("pp", layout.pp);
     add("ep", layout.ep);
     add("etp", layout.etp);
+    if (layout.fsdp) {
+        text += (text.empty() ? "fsdp" : ".fsdp") + std::to_string(*layout.fsdp);
+    }
     return text.empty() ? "tp1" : text;
 }
 
@@ -242,11 +247,12 @@ private:
             refuse("layout-axes", "the layout of the " + who + " has no place for " + names);
             return;
         }
-        const auto layout = layout_of(side, member);
+        auto layout = layout_of(side, member);
         if (!layout) {
             refuse("no-layout", "the layout of the " + who + " is not published");
             return;
         }
+        place_shards(side, *layout);
         const bool is_train = name == "train";
         const auto text = layout_text(*layout);
         set(name + ".layout", text);
@@ -259,6 +265,18 @@ private:
         read_gpus(name, who, side, *layout);
     }
 
+    /// FSDP of no given size shards over all trainers, and HSDP is taken to shard within an NVLink domain.
+    void place_shards(const PublishedSide& side, LayoutText& layout) {
+        const auto all = side.shards == ShardsOver::kAll ? side.gpus : record_.domain;
+        if (side.shards == ShardsOver::kNumber || !all) {
+            return;
+        }
+        layout.fsdp = std::max(1U, *all / layout.ep.value_or(1));
+        if (side.shards == ShardsOver::kSome) {
+            assumed_.push_back("trainers shard within an NVLink domain (sizes of HSDP not published)");
+        }
+    }
+
     /// The count, or what a layout with its dp multiplies out to.
     void read_gpus(const std::string& name,
                    const std::string& who,
@@ -266,7 +284,8 @@ private:
                    const LayoutText& layout) {
         auto gpus = side.gpus;
         const auto product = std::uint64_t{layout.tp.value_or(1)} * layout.cp.value_or(1) *
-                             layout.pp.value_or(1) * layout.dp.value_or(1);
+                             layout.pp.value_or(1) * layout.dp.value_or(1) *
+                             (layout.fsdp ? layout.ep.value_or(1) * *layout.fsdp : 1U);
         if (!gpus && layout.dp) {
             gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(product, 1U << 20U));
             assumed_.push_back(std::to_string(*gpus) + " " + who + " (from the layout)");

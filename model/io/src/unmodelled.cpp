@@ -56,7 +56,8 @@ std::optional<Split> split_of(const ScenarioDraft& draft, const Library& library
         return std::nullopt;
     }
     const auto product = [](const LayoutText& layout) {
-        return std::uint64_t{layout.tp.value_or(1)} * layout.cp.value_or(1) * layout.pp.value_or(1);
+        const auto dense = std::uint64_t{layout.tp.value_or(1)} * layout.cp.value_or(1) * layout.pp.value_or(1);
+        return layout.fsdp ? std::uint64_t{*layout.fsdp} * layout.ep.value_or(1) : dense;
     };
     int tries = 0;
     const auto fits = [&](std::uint32_t generators) {

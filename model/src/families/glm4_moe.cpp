@@ -45,7 +45,10 @@ void add_attention(Builder& builder, const Dimensions& d) {
         builder.replicated("self_attn.q_norm.weight", {d.head_size});
         builder.replicated("self_attn.k_norm.weight", {d.head_size});
     }
-    builder.row("self_attn.o_proj.weight", {d.hidden(), d.heads.query * d.head_size}, d.heads.query, "attention heads");
+    builder.row("self_attn.o_proj.weight",
+                {d.hidden(), d.heads.query * d.head_size},
+                d.heads.query,
+                "attention heads");
     builder.replicated("post_attention_layernorm.weight", {d.hidden()});
 }
 
@@ -68,7 +71,8 @@ void add_layers(Builder& builder, const Dimensions& d) {
 Parameters glm4_moe(const Facts& facts, Faults& faults) {
     const auto d = read(facts, faults);
     if (faults.empty()) {
-        expect_multiple(facts, "num_attention_heads", d.heads.query, "num_key_value_heads", d.heads.key_value, faults);
+        expect_multiple(
+            facts, "num_attention_heads", d.heads.query, "num_key_value_heads", d.heads.key_value, faults);
         expect_at_most(facts, "first_k_dense_replace", d.dense_layers, "num_hidden_layers", d.layers, faults);
     }
     if (!faults.empty()) {
@@ -83,7 +87,8 @@ Parameters glm4_moe(const Facts& facts, Faults& faults) {
     builder.vocabulary("lm_head.weight", {d.vocabulary, d.hidden()});
     if (d.mtp_layers > 0) {
         // MTP follows the last layer: a whole MoE layer with copies of the embedding and the head.
-        builder.enter("model.layers.{layer}.", layer_range(d.layers, d.layers + d.mtp_layers), ModelPart::kMtp);
+        builder.enter(
+            "model.layers.{layer}.", layer_range(d.layers, d.layers + d.mtp_layers), ModelPart::kMtp);
         add_attention(builder, d);
         builder.biased_moe(d.moe);
         builder.mtp_joint(d.hidden(), d.vocabulary, true);

@@ -8,24 +8,20 @@
 #include <optional>
 #include <string>
 
+#include "../cuts.hpp"
+
 namespace refit {
 namespace {
-
-/// torch.chunk: part `index` of `size` cut into `ways`.
-Interval chunk(std::uint64_t size, std::uint64_t ways, std::uint64_t index) {
-    const auto step = (size + ways - 1) / ways;
-    return {std::min(step * index, size), std::min(step * (index + 1), size)};
-}
 
 LocalTensor placed(const LocalTensor& tensor, const DtensorPlacement& placement, std::uint64_t ways, std::uint64_t index) {
     switch (placement.kind) {
         case DtensorPlacement::Kind::kShard:
-            return tensor.slice(placement.dim, chunk(tensor.shape()[placement.dim], ways, index));
+            return tensor.slice(placement.dim, chunk_part(tensor.shape()[placement.dim], ways, index));
         case DtensorPlacement::Kind::kStridedShard: {
             std::vector<LocalTensor> parts;
             for (std::uint64_t i = 0; i < placement.split_factor; ++i) {
-                const auto outer = tensor.slice(placement.dim, chunk(tensor.shape()[placement.dim], placement.split_factor, i));
-                parts.push_back(outer.slice(placement.dim, chunk(outer.shape()[placement.dim], ways, index)));
+                const auto outer = tensor.slice(placement.dim, chunk_part(tensor.shape()[placement.dim], placement.split_factor, i));
+                parts.push_back(outer.slice(placement.dim, chunk_part(outer.shape()[placement.dim], ways, index)));
             }
             return LocalTensor::concat(parts, placement.dim);
         }

@@ -76,7 +76,25 @@ struct SimulatedTimes {
     bool operator==(const SimulatedTimes&) const = default;
 };
 
+/// An end of a closed form's range, taken along to another prediction of the same time: in proportion.
+[[nodiscard]] constexpr Seconds taken_along(Seconds end, Seconds closed_form, Seconds predicted) {
+    return Seconds{end.value() * (predicted / closed_form)};
+}
+
 /// What one method would do, or why it cannot run.
+/// What one constant does to a predicted time, all others at their values.
+struct Sensitivity {
+    std::string constant;    ///< "nic_efficiency".
+    Seconds at_low;          ///< The time with the constant at the lower end of its 68 % interval.
+    Seconds at_high;         ///< At the upper end.
+    double elasticity = 0.0; ///< Relative change of the time by that of the constant, about its value.
+
+    /// How far the time moves over the interval. Unit: s.
+    [[nodiscard]] double span() const noexcept {
+        return at_low > at_high ? (at_low - at_high).value() : (at_high - at_low).value();
+    }
+};
+
 /// Invariant: `refused` is not empty and no time is given, or the other way round.
 struct MethodReport {
     Method method = Method::kGatherBroadcast;
@@ -94,6 +112,7 @@ struct MethodReport {
     Bottleneck bottleneck;
     std::vector<Phase> phases;
     std::vector<Term> terms;
+    std::vector<Sensitivity> sensitivities;   ///< The constant that moves the estimate most first.
     std::optional<SimulatedTimes> simulated;  ///< Where that was asked for.
     std::optional<PublishedTime> published;   ///< Its error is that of the simulated time, where there is one.
     Faults refused;

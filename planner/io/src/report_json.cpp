@@ -32,7 +32,7 @@ Json scenario_json(const Scenario& scenario) {
             {"model", scenario.model.id()},
             {"dtype", name_of(scenario.dtype)},
             {"train",
-             {{"engine", "megatron"},
+             {{"engine", scenario.train.is_fsdp() ? "fsdp" : "megatron"},
               {"gpus", scenario.train.gpus},
               {"layout", to_text(scenario.train)},
               {"stage_layers", scenario.train.stage_layers},
@@ -58,10 +58,11 @@ Json scenario_json(const Scenario& scenario) {
                 {"NRL_REFIT_NUM_BUFFERS", scenario.engine.options.buffers},
                 {"NRL_REFIT_BUFFER_MEMORY_RATIO", scenario.engine.options.buffer_memory_ratio},
                 {"broadcast_root", name_of(scenario.engine.options.broadcast_root)},
-                {"broadcast_group", scenario.engine.options.broadcast_includes_trainers ? "all" : "generators"},
+                {"broadcast_group", name_of(scenario.engine.options.broadcast_group)},
                 {"broadcast_senders", scenario.engine.options.broadcast_senders},
                 {"broadcast_in_turns", scenario.engine.options.broadcast_in_turns},
                 {"pack_overlap", name_of(scenario.engine.options.pack_overlap)},
+                {"direct_overlap", name_of(scenario.engine.options.direct_overlap)},
                 {"direct_source", name_of(scenario.engine.options.direct_source)},
                 {"direct_loading", name_of(scenario.engine.options.direct_loading)},
                 {"transfer_order", name_of(scenario.engine.options.transfer_order)},
@@ -96,6 +97,13 @@ Json method_json(const MethodReport& method, const Report& report) {
     for (const auto& phase : method.phases) {
         phases.push_back({{"name", phase.name}, {"seconds", phase.seconds.value()}, {"hidden", phase.is_hidden}});
     }
+    Json sensitivities = Json::array();
+    for (const auto& one : method.sensitivities) {
+        sensitivities.push_back({{"constant", one.constant},
+                                 {"seconds_at_low", one.at_low.value()},
+                                 {"seconds_at_high", one.at_high.value()},
+                                 {"elasticity", one.elasticity}});
+    }
     Json terms = Json::array();
     for (const auto& term : method.terms) {
         terms.push_back({{"name", term.name},
@@ -105,12 +113,10 @@ Json method_json(const MethodReport& method, const Report& report) {
                          {"constants", term.constants},
                          {"hidden", term.is_hidden}});
     }
-    // The range is that of the closed form, about the simulated time.
     const auto seconds = method.simulated ? method.simulated->seconds : method.seconds;
-    const auto scale = seconds / method.seconds;
     json.update({{"seconds", seconds.value()},
-                 {"seconds_low", method.low.value() * scale},
-                 {"seconds_high", method.high.value() * scale},
+                 {"seconds_low", taken_along(method.low, method.seconds, seconds).value()},
+                 {"seconds_high", taken_along(method.high, method.seconds, seconds).value()},
                  {"estimate_seconds", method.seconds.value()},
                  {"transfer_seconds", (method.simulated ? method.simulated->transfer : method.transfer).value()},
                  {"bound_seconds", report.bound.time.value()},
@@ -127,6 +133,7 @@ Json method_json(const MethodReport& method, const Report& report) {
                    {"share", method.bottleneck.share}}},
                  {"phases", phases},
                  {"terms", terms},
+                 {"sensitivity", sensitivities},
                  {"published", published_json(method.published)},
                  {"refused", nullptr}});
     return json;

@@ -34,4 +34,8 @@ struct CompareRequest {
 /// The same of one plan that there is already, whatever methods the request names.
 [[nodiscard]] Report report_on(const Plan& plan, const Scenario& scenario, const Workload& workload, const CompareRequest& request);
 
+/// Puts the times of a simulation into the entry of a method: its kind and the error beside published times become
+/// the simulation's. Pre: the entry is not refused.
+void set_simulated(MethodReport& entry, const SimulatedTimes& times);
+
 }  // namespace refit

@@ -32,7 +32,7 @@ struct Setting {
     EngineOptions options;
     double exported_share = 1.0;   ///< Of the bytes that are exported, what the busiest set of trainers exports.
     double exported_tensors = 1.0; ///< The same of the Hugging Face tensors.
-    double local_tensors = 0.0;    ///< Hugging Face tensors of which a generator holds a part, at most.
+    double direct_tensors = 0.0;   ///< Hugging Face tensors that a generator loads after method direct.
     double hbm_copy = 1.0;         ///< Of a trainer. Unit: bytes per second.
     double train_nic = 1.0;        ///< Line rates of one GPU. Unit: bytes per second.
     double train_nvlink = 1.0;

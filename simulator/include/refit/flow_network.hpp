@@ -42,21 +42,34 @@ class FlowNetwork {
 public:
     /// Unit: bytes per second. Returns the link's number.
     std::uint32_t add_link(double rate);
-    /// `after`: flows that must be over first; may name flows that are added later. Returns the flow's number.
+    /// A way over links that flows can share, for `add_flow_on`. Returns the way's number.
+    std::uint32_t add_way(std::span<const LinkUse> uses);
+    /// Of a flow with a way of its own. `after`: flows that must be over first; may name flows that are added later.
+    /// Returns the flow's number.
     std::uint32_t add_flow(const Flow& flow, std::span<const LinkUse> uses, std::span<const std::uint32_t> after = {});
+    /// Pre: the way exists.
+    std::uint32_t add_flow_on(std::uint32_t way, const Flow& flow, std::span<const std::uint32_t> after = {});
     void add_change(const LinkChange& change) { changes_.push_back(change); }
+    /// `uses`: of all ways.
     void reserve(std::size_t flows, std::size_t uses, std::size_t dependencies);
 
     [[nodiscard]] std::uint32_t links() const noexcept { return static_cast<std::uint32_t>(rates_.size()); }
     [[nodiscard]] std::uint32_t flows() const noexcept { return static_cast<std::uint32_t>(flows_.size()); }
     [[nodiscard]] double rate(std::uint32_t link) const noexcept { return rates_[link]; }
     [[nodiscard]] const Flow& flow(std::uint32_t flow) const noexcept { return flows_[flow]; }
-    [[nodiscard]] std::span<const LinkUse> uses(std::uint32_t flow) const noexcept {
-        return {uses_.data() + first_use_[flow], uses_.data() + first_use_[flow + 1]};
+    [[nodiscard]] std::span<const LinkUse> uses(std::uint32_t flow) const noexcept { return way(way_of(flow)); }
+    [[nodiscard]] std::uint32_t ways() const noexcept { return static_cast<std::uint32_t>(first_use_.size() - 1); }
+    [[nodiscard]] std::span<const LinkUse> way(std::uint32_t way) const noexcept {
+        return {uses_.data() + first_use_[way], uses_.data() + first_use_[way + 1]};
     }
-    /// The number of the flow's first use among the uses of all flows.
-    [[nodiscard]] std::uint32_t first_use(std::uint32_t flow) const noexcept { return first_use_[flow]; }
-    [[nodiscard]] std::uint32_t all_uses() const noexcept { return first_use_.back(); }
+    [[nodiscard]] std::uint32_t way_of(std::uint32_t flow) const noexcept {
+        return are_ways_shared_ ? way_of_[flow] : flow;
+    }
+    /// Whether each flow has a way of its own, of the flow's number.
+    [[nodiscard]] bool has_own_ways() const noexcept { return !are_ways_shared_; }
+    [[nodiscard]] std::uint32_t all_uses() const noexcept { return all_uses_; }  ///< Of all flows.
+    /// The number of the way's first use among the uses of all ways.
+    [[nodiscard]] std::uint32_t first_use(std::uint32_t way) const noexcept { return first_use_[way]; }
     [[nodiscard]] bool has_order() const noexcept { return !after_.empty(); }
     [[nodiscard]] std::span<const std::uint32_t> after(std::uint32_t flow) const noexcept;
     [[nodiscard]] std::span<const LinkChange> changes() const noexcept { return changes_; }
@@ -67,9 +80,16 @@ public:
     [[nodiscard]] Faults faults() const;
 
 private:
+    void share_ways();
+    std::uint32_t append_way(std::span<const LinkUse> uses);
+    std::uint32_t append_flow(std::uint32_t way, const Flow& flow, std::span<const std::uint32_t> after);
+
     std::vector<double> rates_;
     std::vector<Flow> flows_;
-    std::vector<std::uint32_t> first_use_{0};
+    std::uint32_t all_uses_ = 0;
+    bool are_ways_shared_ = false;
+    std::vector<std::uint32_t> way_of_;        ///< By flow, where ways are shared.
+    std::vector<std::uint32_t> first_use_{0};  ///< By way.
     std::vector<LinkUse> uses_;
     std::vector<std::uint32_t> first_after_;  ///< Empty until a flow follows another.
     std::vector<std::uint32_t> after_;

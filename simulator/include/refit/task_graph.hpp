@@ -80,6 +80,7 @@ struct TaskGraph {
     std::vector<RankClasses> sections;
     std::vector<std::vector<RankId>> pods;  ///< The first rank of each; empty where no spine limits.
 
+    [[nodiscard]] std::vector<std::uint32_t> lane_of_tasks() const;
     /// The ranks that a link stands for; of a pod, its first.
     [[nodiscard]] const std::vector<RankId>& ranks_of(std::uint32_t link) const {
         const auto& owner = links[link];

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "refit/decision.hpp"
 #include "refit/published.hpp"
 #include "refit/scenario.hpp"
 
@@ -80,6 +81,8 @@ struct Validation {
     ErrorSummary headlines;
     ErrorSummary all;
     std::vector<Baseline> baselines;
+    std::vector<Decision> decisions;    ///< What choosing by prediction costs.
+    std::vector<FactorChange> changes;  ///< Whether predictions rise where published times do.
     std::size_t modelled = 0;
 };
 

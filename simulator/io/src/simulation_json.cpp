@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "refit/validate.hpp"
-
 namespace refit::io {
 namespace {
 
@@ -105,16 +103,6 @@ Json lanes_json(const Simulation& simulation) {
     return list;
 }
 
-/// Of a time beside a published spread; 0 where there is none.
-double error_of(double seconds, const Json& published) {
-    if (published.at("seconds_min").is_null() || published.at("seconds_max").is_null()) {
-        return 0.0;
-    }
-    return error_beside(Seconds{seconds},
-                        Seconds{published.at("seconds_min").get<double>()},
-                        Seconds{published.at("seconds_max").get<double>()});
-}
-
 }  // namespace
 
 Json to_json(const Simulation& simulation, const MethodReport& estimate, const Cluster& cluster) {
@@ -136,20 +124,6 @@ Json to_json(const Jitter& jitter, const JitterTimes& times) {
             {"median_seconds", times.quantile(0.5)},
             {"p95_seconds", times.quantile(0.95)},
             {"longest_seconds", times.seconds.back()}};
-}
-
-void add_simulation(Json& report,
-                    const Simulation& simulation,
-                    const MethodReport& estimate,
-                    const Cluster& cluster) {
-    auto& method = report.at("methods").at(0);
-    method["kind"] = name_of(ReportKind::kSimulate);
-    method["seconds"] = simulation.seconds();
-    method["transfer_seconds"] = simulation.transfer_seconds;
-    for (auto& published : method["published"]) {
-        published["error"] = error_of(simulation.seconds(), published);
-    }
-    report["simulation"] = to_json(simulation, estimate, cluster);
 }
 
 }  // namespace refit::io

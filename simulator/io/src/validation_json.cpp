@@ -64,6 +64,38 @@ Json baseline_json(const Baseline& baseline) {
             {"model_worst_error", baseline.model_worst_error}};
 }
 
+Json decisions_json(const std::vector<Decision>& decisions) {
+    Json list = Json::array();
+    for (const auto& decision : decisions) {
+        Json options = Json::array();
+        for (const auto& option : decision.options) {
+            options.push_back({{"id", option.id},
+                               {"engine", option.engine},
+                               {"published_seconds", option.published.value()},
+                               {"predicted_seconds", option.predicted.value()}});
+        }
+        list.push_back({{"model", decision.model},
+                        {"options", options},
+                        {"chosen", decision.options[decision.chosen].id},
+                        {"best", decision.options[decision.best].id},
+                        {"regret", decision.regret}});
+    }
+    return list;
+}
+
+Json changes_json(const std::vector<FactorChange>& changes) {
+    Json list = Json::array();
+    for (const auto& change : changes) {
+        list.push_back({{"from", change.from},
+                        {"to", change.to},
+                        {"factor", change.factor},
+                        {"published_ratio", change.published},
+                        {"predicted_ratio", change.predicted},
+                        {"right_sign", change.has_right_sign()}});
+    }
+    return list;
+}
+
 }  // namespace
 
 Json to_json(const Validation& validation) {
@@ -91,7 +123,9 @@ Json to_json(const Validation& validation) {
               {"all", summary_json(validation.all)},
               {"headlines", summary_json(validation.headlines)},
               {"groups", groups},
-              {"baselines", baselines}}}};
+              {"baselines", baselines},
+              {"decisions", decisions_json(validation.decisions)},
+              {"factor_changes", changes_json(validation.changes)}}}};
 }
 
 }  // namespace refit::io

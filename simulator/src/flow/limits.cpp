@@ -15,9 +15,15 @@ double cap_level(const Flow& flow) {
 Limits::Limits(const FlowNetwork& network) : network_{&network}, links_{network.links()} {
     bool has_two_uses = true;
     std::uint32_t uses = 0;
+    if (!network.has_own_ways()) {
+        first_use_.reserve(network.flows());
+    }
     for (std::uint32_t number = 0; number < network.flows(); ++number) {
         const auto& flow = network.flow(number);
         const auto path = network.uses(number);
+        if (!network.has_own_ways()) {
+            first_use_.push_back(uses);
+        }
         uses += static_cast<std::uint32_t>(path.size());
         has_two_uses &= path.size() == 2;
         is_pairs_ &= path.size() + (std::isinf(flow.rate_cap) ? 0 : 1) <= 2;
@@ -56,7 +62,7 @@ bool Limits::has_private(std::uint32_t flow) const noexcept {
 
 std::uint32_t Limits::cell_of(std::uint32_t flow, std::uint32_t index) const noexcept {
     if (has_private(flow)) {
-        return first_private() + network_->first_use(flow) + index;
+        return first_private() + first_use(flow) + index;
     }
     const auto uses = network_->uses(flow);
     return uses.size() == 2 ? uses[1 - index].link : cap_of(flow);

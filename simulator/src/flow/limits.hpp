@@ -40,7 +40,11 @@ public:
     [[nodiscard]] bool has_private(std::uint32_t flow) const noexcept;
     /// The cell that holds the lowest of the flow's limits other than its use number `index`.
     [[nodiscard]] std::uint32_t cell_of(std::uint32_t flow, std::uint32_t index) const noexcept;
-    /// Of the use that has this number among all uses of the network.
+    /// The number of the flow's first use among the uses of all flows.
+    [[nodiscard]] std::uint32_t first_use(std::uint32_t flow) const noexcept {
+        return first_use_.empty() ? network_->first_use(flow) : first_use_[flow];
+    }
+    /// Of the use that has this number among the uses of all flows.
     [[nodiscard]] std::uint32_t flow_of(std::uint32_t use) const noexcept {
         return flow_of_use_.empty() ? use >> 1U : flow_of_use_[use];
     }
@@ -52,6 +56,7 @@ private:
     std::uint32_t cells_ = 0;
     bool is_pairs_ = true;
     bool is_unit_ = true;
+    std::vector<std::uint32_t> first_use_;    ///< By flow; empty where each has a way of its own.
     std::vector<std::uint32_t> flow_of_use_;  ///< Empty where each flow has exactly two uses.
 };
 

@@ -106,7 +106,7 @@ LinkLevels::LowestTwo LinkLevels::lowest_two(std::uint32_t flow) const noexcept 
 
 void LinkLevels::set_private(std::uint32_t flow) {
     const auto two = lowest_two(flow);
-    auto* const cells = level_.data() + limits_.first_private() + network_.first_use(flow);
+    auto* const cells = level_.data() + limits_.first_private() + limits_.first_use(flow);
     for (std::size_t i = 0; i < network_.uses(flow).size(); ++i) {
         cells[i] = i == two.use ? two.second : two.lowest;
     }
@@ -119,9 +119,10 @@ void LinkLevels::add(std::uint32_t flow) {
     const auto uses = network_.uses(flow);
     for (std::uint32_t i = 0; i < uses.size(); ++i) {
         auto& state = states_[uses[i].link];
-        const auto use = network_.first_use(flow) + i;
+        const auto use = limits_.first_use(flow) + i;
         const auto slot = state.first + state.count++;
         slots_[slot] = {limits_.cell_of(flow, i), use};
+        state.shared += is_shared(slots_[slot].cell) ? 1U : 0U;
         slot_of_use_[use] = slot;
         place(state, level_[uses[i].link], use_of(use), level_[slots_[slot].cell]);
         dirty_.insert(state.rank);
@@ -132,9 +133,10 @@ void LinkLevels::remove(std::uint32_t flow) {
     const auto uses = network_.uses(flow);
     for (std::uint32_t i = 0; i < uses.size(); ++i) {
         auto& state = states_[uses[i].link];
-        const auto use = network_.first_use(flow) + i;
+        const auto use = limits_.first_use(flow) + i;
         const auto slot = slot_of_use_[use];
         unplace(state, level_[uses[i].link], use_of(use), level_[slots_[slot].cell]);
+        state.shared -= is_shared(slots_[slot].cell) ? 1U : 0U;
         const auto last = state.first + --state.count;
         slots_[slot] = slots_[last];
         slot_of_use_[slots_[slot].use] = slot;
@@ -183,7 +185,7 @@ void LinkLevels::spread(std::uint32_t link, double was, double is) {
             double use = 1.0;
             if constexpr (!kIsUnit) {
                 const auto flow = limits_.flow_of(slots[i].use);
-                use = uses_[2 * network_.first_use(flow) + 1 - slots[i].use];
+                use = uses_[2 * limits_.first_use(flow) + 1 - slots[i].use];
             }
             push(cell, use, was, is);
         } else if constexpr (!kIsPairs) {
@@ -195,6 +197,9 @@ void LinkLevels::spread(std::uint32_t link, double was, double is) {
 }
 
 void LinkLevels::spread(std::uint32_t link, double was, double is) {
+    if (states_[link].shared == 0) {
+        return;
+    }
     if (limits_.is_pairs()) {
         limits_.is_unit() ? spread<true, true>(link, was, is) : spread<true, false>(link, was, is);
     } else {
@@ -205,7 +210,7 @@ void LinkLevels::spread(std::uint32_t link, double was, double is) {
 /// The level of a link has changed: so may what the flow's other links see of it.
 void LinkLevels::spread_private(std::uint32_t flow) {
     const auto uses = network_.uses(flow);
-    const auto first = network_.first_use(flow);
+    const auto first = limits_.first_use(flow);
     const auto two = lowest_two(flow);
     for (std::size_t i = 0; i < uses.size(); ++i) {
         auto& cell = level_[limits_.first_private() + first + i];

@@ -83,6 +83,7 @@ private:
         std::uint32_t rank = 0;     ///< Place in the order in which links are looked at.
         std::uint32_t first = 0;    ///< Of its slots.
         std::uint32_t count = 0;    ///< Of its flows that run.
+        std::uint32_t shared = 0;   ///< Of these, flows that another link sees too.
         std::uint16_t updates = 0;  ///< Of the sums since they were last added up.
         bool is_touched = false;
         bool has_moved = false;
@@ -100,6 +101,10 @@ private:
     };
 
     [[nodiscard]] double use_of(std::uint32_t use) const noexcept { return uses_.empty() ? 1.0 : uses_[use]; }
+    /// Whether the flow whose other limits this cell holds has another link.
+    [[nodiscard]] bool is_shared(std::uint32_t cell) const noexcept {
+        return cell < limits_.links() || cell >= limits_.first_private();
+    }
     void touch(std::uint32_t link);
     void place(State& state, double level, double use, double limit) noexcept;
     void unplace(State& state, double level, double use, double limit) noexcept;

@@ -27,6 +27,13 @@ struct Gather {
     std::uint32_t train_stage = 0;  ///< That holds what a pipeline broadcast sends.
     double bytes = 0.0;             ///< Of all packs of the chain, in full tensors.
     double calls = 0.0;             ///< The same, in calls as `calls_in` counts them.
+    std::uint32_t calls_way = 0;    ///< What its calls hold meanwhile.
+};
+
+/// What a chain's copies take.
+struct CopyWay {
+    std::uint32_t way = 0;
+    double weight = 1.0;
 };
 
 /// Trainers that gather, copy and send pack after pack together: all of them, or those of one stage.
@@ -36,6 +43,8 @@ struct Chain {
     std::vector<Gather> gathers;
     double payload = 0.0;  ///< Bytes of all its packs.
     std::uint32_t lane = 0;
+    CopyWay copies;
+    CopyWay crossing_copies;  ///< Where the pack was gathered over NICs.
 };
 
 class GatherTasks {
@@ -157,6 +166,8 @@ private:
                 }
             }
             add_gathers(chain);
+            chain.copies = copy_way(chain, false);
+            chain.crossing_copies = copy_way(chain, true);
             chains_.push_back(std::move(chain));
         }
         for (const auto& collective : broadcasts_) {
@@ -197,6 +208,7 @@ private:
                     gather.calls += calls_in(gather, sender, pack);
                 }
             }
+            gather.calls_way = calls_way(gather.rings);
             chain.gathers.push_back(std::move(gather));
         }
     }
@@ -309,16 +321,8 @@ private:
         auto ready = after;
         const auto seconds = part.calls * builder_.constants().call_cost.value;
         if (builder_.options().has_software && seconds > 0.0) {
-            std::vector<LinkUse> holds;
-            for (const auto& ring : part.gather->rings) {
-                add_holds(holds, ring, 1.0);
-            }
-            if (!holds.empty()) {
-                holds.push_back(
-                    {builder_.link(Port::kHost, builder_.owner(holds.front().link).rank_class), 1.0});
-            }
-            ready = {
-                builder_.add_delay({Activity::kCalls, chain.lane, item, stage_, 0.0}, seconds, ready, holds)};
+            ready = {builder_.add_delay(
+                {Activity::kCalls, chain.lane, item, stage_, 0.0}, seconds, ready, part.gather->calls_way)};
         }
         TaskIds done;
         for (const auto& ring : part.gather->rings) {
@@ -328,10 +332,22 @@ private:
             done.push_back(builder_.add(
                 {activity_of(part.gather->collective->role), chain.lane, item, stage_, flow.bytes},
                 flow,
-                ring.uses,
+                ring.way,
                 ready));
         }
         return done;
+    }
+
+    std::uint32_t calls_way(const std::vector<RingFlow>& rings) {
+        std::vector<LinkUse> holds;
+        for (const auto& ring : rings) {
+            add_holds(holds, ring, 1.0);
+        }
+        if (!holds.empty()) {
+            holds.push_back(
+                {builder_.link(Port::kHost, builder_.owner(holds.front().link).rank_class), 1.0});
+        }
+        return builder_.add_way(holds);
     }
 
     /// NICs of a ring that its calls and copies keep from others: in part, as the engine's `nic_sharing`
@@ -354,6 +370,14 @@ private:
         if (!builder_.options().has_software || bytes == 0.0) {
             return after;
         }
+        const auto& copies = crosses ? chain.crossing_copies : chain.copies;
+        Flow flow;
+        flow.bytes = bytes;
+        flow.weight = copies.weight;
+        return {builder_.add({Activity::kCopies, chain.lane, item, stage_, bytes}, flow, copies.way, after)};
+    }
+
+    CopyWay copy_way(const Chain& chain, bool crosses) {
         std::vector<LinkUse> uses;
         for (std::uint32_t index = 0; index < builder_.classes().count(); ++index) {
             const auto rank = builder_.classes().members(index).front();
@@ -363,8 +387,6 @@ private:
                 uses.push_back({builder_.link(Port::kCopy, index), 1.0});
             }
         }
-        Flow flow;
-        flow.bytes = bytes;
         if (crosses) {
             const auto copy = builder_.rate(uses.front().link);
             for (const auto& gather : chain.gathers) {
@@ -379,8 +401,7 @@ private:
         for (const auto& use : uses) {
             most = std::max(most, builder_.owner(use.link).port == Port::kCopy ? 0.0 : use.per_byte);
         }
-        flow.weight = 1.0 / most;
-        return {builder_.add({Activity::kCopies, chain.lane, item, stage_, bytes}, flow, uses, after)};
+        return {builder_.add_way(uses), 1.0 / most};
     }
 
     void add_broadcast(const SentPacks& sender,
@@ -409,13 +430,17 @@ private:
             posted.push_back(sent[sent.size() - buffers]);
         }
         if (!rings.empty()) {
-            Flow flow;
-            flow.bytes = static_cast<double>(pack.bytes);
-            flow.weight = rings.front().weight;
-            sent.push_back(builder_.add({Activity::kWeightBroadcast, lane, item, stage_ + 1, flow.bytes},
-                                        flow,
-                                        rings.front().uses,
-                                        ready));
+            TaskIds sends;
+            for (const auto& ring : rings) {
+                Flow flow;
+                flow.bytes = static_cast<double>(pack.bytes);
+                flow.weight = ring.weight;
+                sends.push_back(builder_.add(
+                    {Activity::kWeightBroadcast, lane, item, stage_ + 1, flow.bytes}, flow, ring.way, ready));
+            }
+            sent.push_back(sends.size() == 1
+                               ? sends.front()
+                               : builder_.add_barrier({Activity::kWeightBroadcast, lane, item, stage_ + 1, 0.0}, sends));
             last_sent_ = sent.back();
             if (is_serial_) {
                 posted.push_back(last_sent_);
@@ -436,10 +461,7 @@ private:
         auto bytes = static_cast<double>(pack.bytes);
         if (broadcasts_.empty()) {
             const auto& setting = builder_.setting();
-            const auto all = static_cast<double>(gather_.loaded_tensors);
-            tensors *= options().direct_loading == DirectLoading::kNone    ? 0.0
-                       : options().direct_loading == DirectLoading::kLocal ? setting.local_tensors / all
-                                                                           : 1.0;
+            tensors *= setting.direct_tensors / static_cast<double>(gather_.loaded_tensors);
             bytes *= setting.local_bytes / gather_.payload.as_double();
         }
         const auto& constants = builder_.constants();

@@ -68,16 +68,25 @@ bool is_on_links(Activity activity) noexcept {
     }
 }
 
+std::vector<std::uint32_t> TaskGraph::lane_of_tasks() const {
+    std::vector<std::uint32_t> lane_of(tasks.size());
+    std::ranges::transform(tasks, lane_of.begin(), &Task::lane);
+    return lane_of;
+}
+
 GraphBuilder::GraphBuilder(const Plan& plan,
                            const Workload& workload,
                            const Scenario& scenario,
-                           const GraphOptions& options)
+                           const GraphOptions& options,
+                           GraphMemo& memo)
     : plan_{plan},
       workload_{workload},
       scenario_{scenario},
       options_{options},
+      memo_{memo},
       setting_{make_setting(scenario, workload)},
-      routes_{scenario.cluster} {}
+      routes_{scenario.cluster},
+      no_links_{graph_.network.add_way({})} {}
 
 void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
     const Fabric fabric{
@@ -85,8 +94,11 @@ void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
         port_rates(cluster(), constants().nic_efficiency.value, constants().nvlink_efficiency.value)};
     first_link_ = graph_.network.links();
     const auto section = static_cast<std::uint32_t>(graph_.sections.size());
-    graph_.sections.push_back(
-        RankClasses::make(plan_, stages, cluster(), fabric, workload_.trainers_per_stage()));
+    if (section == memo_.sections.size()) {
+        memo_.sections.push_back(
+            RankClasses::make(plan_, stages, cluster(), fabric, workload_.trainers_per_stage()));
+    }
+    graph_.sections.push_back(memo_.sections[section]);
     for (std::uint32_t index = 0; index < classes().count(); ++index) {
         const auto rank = classes().members(index).front();
         const auto& ports = fabric.ports(rank.index());
@@ -179,32 +191,32 @@ std::uint32_t GraphBuilder::lane(std::string name) {
 
 std::uint32_t GraphBuilder::add(const Task& task,
                                 const Flow& flow,
-                                std::span<const LinkUse> uses,
+                                std::uint32_t way,
                                 std::span<const std::uint32_t> after) {
     graph_.tasks.push_back(task);
-    return graph_.network.add_flow(flow, uses, after);
+    return graph_.network.add_flow_on(way, flow, after);
 }
 
 std::uint32_t GraphBuilder::add_delay(const Task& task,
                                       double seconds,
                                       std::span<const std::uint32_t> after,
-                                      std::span<const LinkUse> uses) {
+                                      std::uint32_t way) {
     Flow flow;
     flow.bytes = options_.has_software ? seconds : 0.0;
-    if (flow.bytes == 0.0 || uses.empty()) {
+    if (flow.bytes == 0.0 || this->way(way).empty()) {
         flow.rate_cap = 1.0;
-        return add(task, flow, {}, after);
+        return add(task, flow, no_links_, after);
     }
-    for (const auto& use : uses) {
+    for (const auto& use : this->way(way)) {
         flow.weight = std::min(flow.weight, 1.0 / use.per_byte);
     }
-    return add(task, flow, uses, after);
+    return add(task, flow, way, after);
 }
 
 std::uint32_t GraphBuilder::add_barrier(const Task& task, std::span<const std::uint32_t> after) {
     Flow flow;
     flow.rate_cap = 1.0;
-    return add(task, flow, {}, after);
+    return add(task, flow, no_links_, after);
 }
 
 void GraphBuilder::by_multicast(RingFlow& flow, std::size_t ranks) const {
@@ -218,7 +230,19 @@ void GraphBuilder::by_multicast(RingFlow& flow, std::size_t ranks) const {
     }
 }
 
-std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) const {
+std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) {
+    const auto [found, is_new] = memo_.rings.try_emplace(&collective);
+    if (is_new) {
+        found->second = make_rings(collective);
+    }
+    auto rings = found->second;
+    for (auto& ring : rings) {
+        ring.way = add_way(ring.uses);
+    }
+    return rings;
+}
+
+std::vector<RingFlow> GraphBuilder::make_rings(const Collective& collective) const {
     const auto shares = ring_shares(plan_, collective, cluster());
     const auto& groups = plan_.groups[collective.groups];
     std::vector<RingFlow> flows;
@@ -319,9 +343,27 @@ GatheredTasks add_section(GraphBuilder& builder, const Section& section, const T
     }
 }
 
+/// Receivers load what method direct brings them while it comes, or once it is there.
+void add_direct_loading(GraphBuilder& builder, const TaskIds& before, TaskIds& ends) {
+    const auto& constants = builder.constants();
+    const auto& setting = builder.setting();
+    const auto seconds =
+        setting.direct_tensors *
+            (constants.tensor_cost.value + constants.tensor_cost_per_expert.value * setting.experts) +
+        setting.local_bytes * constants.load_cost_per_byte.value;
+    if (builder.plan().method != Method::kDirect || seconds == 0.0 || !builder.options().has_software) {
+        return;
+    }
+    const bool is_pipelined = setting.options.direct_overlap == PackOverlap::kPipelined;
+    const auto loaded = builder.add_delay({Activity::kLoading, builder.lane("generators, loading"), 0, 0, 0.0},
+                                          seconds,
+                                          is_pipelined ? before : ends);
+    ends.push_back(loaded);
+}
+
 /// Adds section after section. Transfers of gathered parameters begin with the first pack where packs are pipelined.
 TaskIds add_sections(GraphBuilder& builder, std::span<const Section> sections, TaskIds last) {
-    const bool is_pipelined = builder.scenario().engine.options.pack_overlap == PackOverlap::kPipelined;
+    const bool is_pipelined = builder.scenario().engine.options.direct_overlap == PackOverlap::kPipelined;
     for (const auto& section : sections) {
         const auto added = add_section(builder, section, last);
         if (section.kind == StageKind::kGather && section.stages.size() == 1 && sections.size() > 1 && is_pipelined) {
@@ -330,7 +372,11 @@ TaskIds add_sections(GraphBuilder& builder, std::span<const Section> sections, T
             ends.insert(ends.end(), sent.last.begin(), sent.last.end());
             return ends;
         }
-        last = added.last;
+        auto ends = added.last;
+        if (sections.front().kind == StageKind::kTransfer) {
+            add_direct_loading(builder, last, ends);
+        }
+        last = std::move(ends);
     }
     return last;
 }
@@ -357,7 +403,16 @@ TaskGraph make_task_graph(const Plan& plan,
                           const Workload& workload,
                           const Scenario& scenario,
                           const GraphOptions& options) {
-    GraphBuilder builder{plan, workload, scenario, options};
+    GraphMemo memo;
+    return make_task_graph(plan, workload, scenario, options, memo);
+}
+
+TaskGraph make_task_graph(const Plan& plan,
+                          const Workload& workload,
+                          const Scenario& scenario,
+                          const GraphOptions& options,
+                          GraphMemo& memo) {
+    GraphBuilder builder{plan, workload, scenario, options, memo};
     const auto& constants = scenario.engine.constants;
     const auto control =
         constants.fixed_cost.value + constants.fixed_cost_per_gpu.value * builder.setting().gpus;

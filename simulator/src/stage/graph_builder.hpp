@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,6 +23,14 @@ struct RingFlow {
     bool crosses_domains = false;
     std::uint32_t first_group = 0;  ///< One of the collective's groups that it stands for.
     std::vector<LinkUse> uses;
+    std::uint32_t way = 0;  ///< Of the network, over these.
+};
+
+/// What graphs of one plan have in common, whatever hosts take: found for the first, used for the others. Pre: the
+/// options of the graphs differ in `has_software` alone.
+struct GraphMemo {
+    std::vector<RankClasses> sections;
+    std::map<const Collective*, std::vector<RingFlow>> rings;  ///< Their ways are of no graph.
 };
 
 /// Adds tasks and links to a graph. Shared by the builders of each kind of stage.
@@ -30,7 +39,8 @@ public:
     GraphBuilder(const Plan& plan,
                  const Workload& workload,
                  const Scenario& scenario,
-                 const GraphOptions& options);
+                 const GraphOptions& options,
+                 GraphMemo& memo);
 
     [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
     [[nodiscard]] const Workload& workload() const noexcept { return workload_; }
@@ -69,20 +79,28 @@ public:
     [[nodiscard]] std::uint32_t tasks() const noexcept {
         return static_cast<std::uint32_t>(graph_.tasks.size());
     }
+    /// A way for tasks: many share few.
+    std::uint32_t add_way(std::span<const LinkUse> uses) { return graph_.network.add_way(uses); }
+    [[nodiscard]] std::span<const LinkUse> way(std::uint32_t way) const noexcept {
+        return graph_.network.way(way);
+    }
     std::uint32_t add(const Task& task,
                       const Flow& flow,
-                      std::span<const LinkUse> uses,
+                      std::uint32_t way,
                       std::span<const std::uint32_t> after);
-    /// Time on a host; none without software. `uses`: a host's link, for each second, and links that others
-    /// share with it meanwhile; none: nothing slows it.
+    /// Time on a host; none without software. Nothing slows it.
+    std::uint32_t add_delay(const Task& task, double seconds, std::span<const std::uint32_t> after) {
+        return add_delay(task, seconds, after, no_links_);
+    }
+    /// The same, over a host's link, for each second, and links that others share with it meanwhile.
     std::uint32_t add_delay(const Task& task,
                             double seconds,
                             std::span<const std::uint32_t> after,
-                            std::span<const LinkUse> uses = {});
+                            std::uint32_t way);
     /// Takes no time; ends with the last of `after`.
     std::uint32_t add_barrier(const Task& task, std::span<const std::uint32_t> after);
     /// Rings of a collective by what the classes tell apart.
-    [[nodiscard]] std::vector<RingFlow> ring_flows(const Collective& collective) const;
+    [[nodiscard]] std::vector<RingFlow> ring_flows(const Collective& collective);
 
     [[nodiscard]] TaskGraph finish() { return std::move(graph_); }
 
@@ -91,6 +109,7 @@ private:
         return first_pod_link_ + pod * 2 + (port == Port::kDownlink ? 1 : 0);
     }
     void add_pod_links(const Fabric& fabric);
+    [[nodiscard]] std::vector<RingFlow> make_rings(const Collective& collective) const;
     void add_detours(RingFlow& flow, const RingDetours& detours) const;
     /// Each rank sends its part once and the switch copies it: of a ring's bytes out, one part of those of
     /// all others.
@@ -100,11 +119,13 @@ private:
     const Workload& workload_;
     const Scenario& scenario_;
     const GraphOptions& options_;
+    GraphMemo& memo_;
     Setting setting_;
     NicRoutes routes_;
     std::uint32_t first_link_ = 0;      ///< Of the section.
     std::uint32_t first_pod_link_ = 0;  ///< The same.
     TaskGraph graph_;
+    std::uint32_t no_links_;  ///< The way of tasks on hosts.
 };
 
 /// What a gather ends with.
@@ -112,6 +133,13 @@ struct GatheredTasks {
     TaskIds first;  ///< Every trainer has the first pack.
     TaskIds last;   ///< All packs are gathered, broadcast where they are, and loaded.
 };
+
+/// As make_task_graph; reads and fills the memo.
+[[nodiscard]] TaskGraph make_task_graph(const Plan& plan,
+                                        const Workload& workload,
+                                        const Scenario& scenario,
+                                        const GraphOptions& options,
+                                        GraphMemo& memo);
 
 /// Each adds the tasks of its stages after the tasks `after`, and returns those that the next must follow. A gather takes
 /// its broadcast along.

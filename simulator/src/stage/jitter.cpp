@@ -101,8 +101,9 @@ Result<JitterTimes> sample_jitter(const TaskGraph& graph,
                                   const std::function<bool()>& is_cancelled) {
     JitterTimes times;
     Sampler sampler{graph, cluster, jitter};
+    const auto lanes = graph.lane_of_tasks();
     for (std::uint32_t i = 0; i < jitter.samples; ++i) {
-        const auto run = run_flows(without_idle_links(sampler.next()).network, {.has_quotient = false, .is_cancelled = is_cancelled});
+        const auto run = run_flows(without_idle_links(sampler.next(), lanes).network, {.has_quotient = false, .is_cancelled = is_cancelled});
         if (!run) {
             return fail(Faults{run.error()});
         }

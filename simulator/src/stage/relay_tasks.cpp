@@ -40,13 +40,14 @@ private:
         return builder_.hop_uses(RankId{stage_.relays.source[hop]}, RankId{stage_.relays.destination[hop]});
     }
 
-    std::uint32_t add_hop(std::size_t hop, double bytes, const TaskIds& after) {
+    [[nodiscard]] std::uint32_t way_of(std::size_t hop) { return builder_.add_way(uses_of(hop)); }
+
+    std::uint32_t add_hop(std::size_t hop, std::uint32_t way, double bytes, const TaskIds& after) {
         const auto message = stage_.relays.message[hop];
-        const auto uses = uses_of(hop);
         Flow flow;
         flow.bytes = bytes;
         flow.weight = static_cast<double>(stage_.relays.messages[message].bytes);
-        return builder_.add({Activity::kRelay, lane_, message, index_, bytes}, flow, uses, after);
+        return builder_.add({Activity::kRelay, lane_, message, index_, bytes}, flow, way, after);
     }
 
     /// A rank passes the first chunk on when it has it, and the last when it has that; in between both hops
@@ -65,13 +66,14 @@ private:
             const auto follows = relays.follows[hop];
             const bool is_relayed = follows != RelayTable::kNone;
             const auto chunk = bytes / std::max(2U, relays.chunks);
-            hops[hop].first = add_hop(hop, chunk, is_relayed ? TaskIds{hops[follows].first} : after);
-            hops[hop].middle = add_hop(hop, bytes - 2.0 * chunk, {hops[hop].first});
+            const auto way = way_of(hop);
+            hops[hop].first = add_hop(hop, way, chunk, is_relayed ? TaskIds{hops[follows].first} : after);
+            hops[hop].middle = add_hop(hop, way, bytes - 2.0 * chunk, {hops[hop].first});
             auto ready = TaskIds{hops[hop].middle};
             if (is_relayed) {
                 ready.push_back(last[follows]);
             }
-            last.push_back(add_hop(hop, chunk, ready));
+            last.push_back(add_hop(hop, way, chunk, ready));
         }
         return last;
     }
@@ -92,6 +94,7 @@ private:
         TaskIds last;
         for (std::uint32_t hop = 0; hop < relays.size(); ++hop) {
             const auto bytes = static_cast<double>(relays.messages[relays.message[hop]].bytes) / chunks;
+            const auto way = way_of(hop);
             for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
                 const auto task_of = [&](std::uint32_t other, std::uint32_t part) {
                     return first + other * chunks + part;
@@ -106,7 +109,7 @@ private:
                         ready.push_back(task_of(next, chunk - room));
                     }
                 }
-                last.push_back(add_hop(hop, bytes, ready));
+                last.push_back(add_hop(hop, way, bytes, ready));
             }
         }
         return last;
@@ -136,16 +139,17 @@ private:
             for (const auto& [link, times] : uses[message]) {
                 links.push_back({link, times});
             }
+            const auto way = builder_.add_way(links);
             Flow flow;
             flow.bytes = static_cast<double>(relays.messages[message].bytes);
             flow.weight = flow.bytes;
             last.push_back(
-                builder_.add({Activity::kRelay, lane_, message, index_, flow.bytes}, flow, links, after));
+                builder_.add({Activity::kRelay, lane_, message, index_, flow.bytes}, flow, way, after));
             if (longest[message] > 1) {
                 auto drain = flow;
                 drain.bytes *= (longest[message] - 1.0) / relays.chunks;
                 last.back() = builder_.add(
-                    {Activity::kRelay, lane_, message, index_, 0.0}, drain, links, TaskIds{last.back()});
+                    {Activity::kRelay, lane_, message, index_, 0.0}, drain, way, TaskIds{last.back()});
             }
         }
         return last;

@@ -4,26 +4,25 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
+#include "graph_builder.hpp"
 #include "refit/link_reduction.hpp"
 
 namespace refit {
 namespace {
 
-using Interval = std::pair<double, double>;
-
-/// Length of the union.
-double covered(std::vector<Interval>& intervals) {
-    std::ranges::sort(intervals);
-    double sum = 0.0;
+/// Length of a union of intervals, which come by their beginnings.
+struct Cover {
+    double length = 0.0;
     double reached = 0.0;
-    for (const auto& [from, to] : intervals) {
-        sum += std::max(0.0, to - std::max(from, reached));
+
+    void add(double from, double to) noexcept {
+        length += std::max(0.0, to - std::max(from, reached));
         reached = std::max(reached, to);
     }
-    return sum;
-}
+};
 
 class Analysis {
 public:
@@ -36,6 +35,7 @@ public:
     }
 
     void run() {
+        sort_tasks();
         find_path();
         sum_activities();
         sum_links();
@@ -47,6 +47,14 @@ public:
     }
 
 private:
+    void sort_tasks() {
+        by_start_.resize(network_.flows());
+        std::iota(by_start_.begin(), by_start_.end(), 0U);
+        std::ranges::sort(by_start_, {}, [&](std::uint32_t task) {
+            return std::tuple{run_.start[task], run_.end[task], task};
+        });
+    }
+
     /// The one of the tasks that a task follows which ended last; the first of equals.
     [[nodiscard]] std::uint32_t latest_before(std::uint32_t task) const {
         auto latest = RateSegment::kOwnCap;
@@ -91,52 +99,62 @@ private:
         for (const auto& step : simulation_.path) {
             simulation_.critical[activity_of(step.task)] += step.to - step.from;
         }
-        std::array<std::vector<Interval>, kActivities> intervals;
-        for (std::uint32_t task = 0; task < network_.flows(); ++task) {
-            intervals[activity_of(task)].emplace_back(run_.start[task], run_.end[task]);
+        std::array<Cover, kActivities> covers;
+        for (const auto task : by_start_) {
+            covers[activity_of(task)].add(run_.start[task], run_.end[task]);
         }
-        std::ranges::transform(intervals, simulation_.busy.begin(), covered);
+        std::ranges::transform(covers, simulation_.busy.begin(), &Cover::length);
     }
 
     void sum_links() {
         std::vector<double> bytes(network_.links(), 0.0);
-        std::vector<std::vector<Interval>> intervals(network_.links());
         for (std::uint32_t task = 0; task < network_.flows(); ++task) {
             for (const auto& use : network_.uses(task)) {
                 if (carries_bytes(simulation_.graph, task, use.link)) {
                     bytes[use.link] += network_.flow(task).bytes * use.per_byte;
-                    intervals[use.link].emplace_back(run_.start[task], run_.end[task]);
+                }
+            }
+        }
+        std::vector<Cover> covers(network_.links());
+        for (const auto task : by_start_) {
+            for (const auto& use : network_.uses(task)) {
+                if (carries_bytes(simulation_.graph, task, use.link)) {
+                    covers[use.link].add(run_.start[task], run_.end[task]);
                 }
             }
         }
         for (std::uint32_t link = 0; link < network_.links(); ++link) {
             if (bytes[link] > 0.0) {
-                simulation_.links.push_back({link, bytes[link], covered(intervals[link]), bytes[link] / network_.rate(link) / run_.makespan});
+                const auto share = bytes[link] / network_.rate(link) / run_.makespan;
+                simulation_.links.push_back({link, bytes[link], covers[link].length, share});
             }
         }
     }
 
     void sum_lanes() {
         simulation_.lanes.resize(simulation_.graph.lanes.size());
-        std::vector<std::vector<std::pair<Interval, std::uint32_t>>> tasks(simulation_.lanes.size());
-        for (std::uint32_t task = 0; task < network_.flows(); ++task) {
-            tasks[simulation_.graph.tasks[task].lane].push_back({{run_.start[task], run_.end[task]}, task});
+        for (std::uint32_t lane = 0; lane < simulation_.lanes.size(); ++lane) {
+            simulation_.lanes[lane].lane = lane;
         }
-        for (std::uint32_t lane = 0; lane < tasks.size(); ++lane) {
+        std::vector<Cover> covers(simulation_.lanes.size());
+        std::vector<bool> has_begun(simulation_.lanes.size(), false);
+        for (const auto task : by_start_) {
+            const auto lane = simulation_.graph.tasks[task].lane;
             auto& usage = simulation_.lanes[lane];
-            usage.lane = lane;
-            std::ranges::sort(tasks[lane]);
-            usage.first_start = tasks[lane].empty() ? 0.0 : tasks[lane].front().first.first;
-            double reached = 0.0;
-            for (const auto& [interval, task] : tasks[lane]) {
-                if (interval.first > reached) {
-                    const auto before = latest_before(task);
-                    usage.waited[before == RateSegment::kOwnCap ? activity_of(task) : activity_of(before)] += interval.first - reached;
-                }
-                usage.busy_seconds += std::max(0.0, interval.second - std::max(interval.first, reached));
-                reached = std::max(reached, interval.second);
+            if (!has_begun[lane]) {
+                has_begun[lane] = true;
+                usage.first_start = run_.start[task];
             }
-            usage.last_end = reached;
+            if (run_.start[task] > covers[lane].reached) {
+                const auto before = latest_before(task);
+                usage.waited[before == RateSegment::kOwnCap ? activity_of(task) : activity_of(before)] +=
+                    run_.start[task] - covers[lane].reached;
+            }
+            covers[lane].add(run_.start[task], run_.end[task]);
+        }
+        for (std::uint32_t lane = 0; lane < simulation_.lanes.size(); ++lane) {
+            simulation_.lanes[lane].busy_seconds = covers[lane].length;
+            simulation_.lanes[lane].last_end = covers[lane].reached;
         }
     }
 
@@ -145,6 +163,7 @@ private:
     const FlowNetwork& network_;
     FlowRun& run_;
     std::vector<std::size_t> first_segment_;
+    std::vector<std::uint32_t> by_start_;  ///< Tasks by start, then by end.
 };
 
 }  // namespace
@@ -206,11 +225,11 @@ namespace {
 
 /// Runs a graph's network without the links that never limit; segments name links of the whole network.
 Result<FlowRun> run_graph(const TaskGraph& graph, const FlowOptions& options) {
-    const auto reduced = without_idle_links(graph.network);
+    const auto reduced = without_idle_links(graph.network, graph.lane_of_tasks());
     auto run = run_flows(reduced.network, options);
     if (run) {
         for (auto& segment : run->segments) {
-            segment.limit = segment.limit == RateSegment::kOwnCap ? segment.limit : reduced.kept[segment.limit];
+            segment.limit = segment.limit == RateSegment::kOwnCap ? segment.limit : reduced.link_in_whole(segment.flow, segment.limit);
         }
     }
     return run;
@@ -221,7 +240,8 @@ Result<FlowRun> run_graph(const TaskGraph& graph, const FlowOptions& options) {
 Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario, const SimulateOptions& options) {
     auto links_alone = options.graph;
     links_alone.is_cancelled = options.is_cancelled;
-    Simulation simulation{make_task_graph(plan, workload, scenario, links_alone), {}, 0.0, {}, {}, {}, {}, {}};
+    GraphMemo memo;
+    Simulation simulation{make_task_graph(plan, workload, scenario, links_alone, memo), {}, 0.0, {}, {}, {}, {}, {}};
     auto run = run_graph(simulation.graph, {.has_segments = true, .is_cancelled = options.is_cancelled});
     if (!run) {
         return fail(std::move(run.error()));
@@ -229,7 +249,7 @@ Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Sc
     simulation.run = std::move(*run);
     Analysis{simulation, options.has_segments}.run();
     links_alone.has_software = false;
-    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone), {.is_cancelled = options.is_cancelled});
+    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone, memo), {.is_cancelled = options.is_cancelled});
     if (!transfers) {
         return fail(Faults{transfers.error()});
     }

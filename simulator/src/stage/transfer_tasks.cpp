@@ -16,6 +16,13 @@ struct TransferFlow {
     double sends = 0.0;     ///< Of them, each source rank sends.
     double receives = 0.0;  ///< Each destination rank receives.
     bool is_network = false;
+    std::uint32_t way = 0;
+};
+
+/// Copies of a tensor into place, on all ranks that hold a part of it.
+struct Unpacking {
+    double bytes = 0.0;  ///< Of the rank with the most.
+    std::uint32_t way = 0;
 };
 
 class TransferTasks {
@@ -142,45 +149,46 @@ private:
         if (!builder_.options().has_software || !is_fused || flows.empty()) {
             return after;
         }
-        std::vector<LinkUse> uses;
-        double most = 0.0;
-        const auto& regions = regions_of(parameter);
-        for (std::uint32_t rank_class = 0; rank_class < regions.size(); ++rank_class) {
-            most = std::max(most, regions[rank_class]);
-        }
-        for (std::uint32_t rank_class = 0; rank_class < regions.size(); ++rank_class) {
-            if (regions[rank_class] > 0.0) {
-                uses.push_back({builder_.link(Port::kCopy, rank_class), regions[rank_class] / most});
-            }
-        }
+        const auto& unpacking = unpacking_of(parameter);
         Flow flow;
-        flow.bytes = most;
-        const auto task =
-            builder_.add({Activity::kUnpacking, replica_lane_, item, index, most}, flow, uses, after);
-        for (const auto& copied : uses) {
+        flow.bytes = unpacking.bytes;
+        const auto task = builder_.add(
+            {Activity::kUnpacking, replica_lane_, item, index, flow.bytes}, flow, unpacking.way, after);
+        for (const auto& copied : builder_.way(unpacking.way)) {
             last_[builder_.owner(copied.link).rank_class] = {task};
         }
         return {task};
     }
 
-    /// By class of ranks: bytes of a tensor that each of its ranks holds after the refit.
-    const std::vector<double>& regions_of(std::uint32_t parameter) {
-        const auto [found, is_new] = regions_.try_emplace(parameter);
+    const Unpacking& unpacking_of(std::uint32_t parameter) {
+        const auto [found, is_new] = unpackings_.try_emplace(parameter);
         if (is_new) {
-            const auto& entry = builder_.workload().classes()[parameter];
-            found->second.resize(builder_.classes().count(), 0.0);
-            for (const auto& destination : entry.destinations) {
-                for (const auto& shard : destination.shards()) {
-                    for (const auto member : shard.members) {
-                        auto& region =
-                            found->second[builder_.classes().class_of(builder_.cluster().generator(member))];
-                        region =
-                            std::max(region, static_cast<double>(shard.elements() * entry.element_bytes()));
-                    }
+            const auto regions = regions_of(parameter);
+            const auto most = std::ranges::max(regions);
+            std::vector<LinkUse> uses;
+            for (std::uint32_t rank_class = 0; rank_class < regions.size(); ++rank_class) {
+                if (regions[rank_class] > 0.0) {
+                    uses.push_back({builder_.link(Port::kCopy, rank_class), regions[rank_class] / most});
+                }
+            }
+            found->second = {most, builder_.add_way(uses)};
+        }
+        return found->second;
+    }
+
+    /// By class of ranks: bytes of a tensor that each of its ranks holds after the refit.
+    [[nodiscard]] std::vector<double> regions_of(std::uint32_t parameter) const {
+        const auto& entry = builder_.workload().classes()[parameter];
+        std::vector<double> regions(builder_.classes().count(), 0.0);
+        for (const auto& destination : entry.destinations) {
+            for (const auto& shard : destination.shards()) {
+                for (const auto member : shard.members) {
+                    auto& region = regions[builder_.classes().class_of(builder_.cluster().generator(member))];
+                    region = std::max(region, static_cast<double>(shard.elements() * entry.element_bytes()));
                 }
             }
         }
-        return found->second;
+        return regions;
     }
 
     [[nodiscard]] std::vector<LinkUse> uses_of(const TransferFlow& message) const {
@@ -202,7 +210,6 @@ private:
                            const TransferFlow& message,
                            std::uint32_t item,
                            const TaskIds& ready) {
-        const auto uses = uses_of(message);
         Flow flow;
         flow.bytes = message.bytes;
         if (message.is_network) {
@@ -210,7 +217,7 @@ private:
         }
         return builder_.add({Activity::kTransfer, transfer_lane_, item, index, message.bytes * message.sends},
                             flow,
-                            uses,
+                            message.way,
                             ready);
     }
 
@@ -237,7 +244,7 @@ private:
                                     builder_.rate(ring.uses.front().link);
                 }
                 const auto task = builder_.add(
-                    {Activity::kReplicas, replica_lane_, item, index, flow.bytes}, flow, ring.uses, after);
+                    {Activity::kReplicas, replica_lane_, item, index, flow.bytes}, flow, ring.way, after);
                 for (const auto& member : ring.uses) {
                     last_[builder_.owner(member.link).rank_class] = {task};
                 }
@@ -286,6 +293,7 @@ private:
                                      messages / static_cast<double>(classes.members(source).size()),
                                      messages / static_cast<double>(classes.members(destination).size()),
                                      is_network});
+            found->second.back().way = builder_.add_way(uses_of(found->second.back()));
         }
         return found->second;
     }
@@ -301,7 +309,7 @@ private:
     std::vector<TaskIds> last_;  ///< By class of ranks: its tasks of the last tensor, in this stage.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<TransferFlow>> flows_;
     std::map<const Collective*, std::vector<RingFlow>> rings_;
-    std::map<std::uint32_t, std::vector<double>> regions_;
+    std::map<std::uint32_t, Unpacking> unpackings_;  ///< By class of parameters.
 };
 
 }  // namespace

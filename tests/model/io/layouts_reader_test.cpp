@@ -33,6 +33,7 @@ TEST(Resolve, OffersTheFewestGpusOnWhichALayoutMultipliesOut) {
                                              Case{"train", "tp2.cp2.pp1.ep8", "8"},
                                              Case{"train", "tp4.etp2.ep64", "128"},
                                              Case{"train", "tp4.dp4.ep4", "16"},
+                                             Case{"train", "ep4.fsdp8.dp2", "64"},
                                              Case{"generate", "tp4.dp2", "8"},
                                              Case{"generate", "tp4.ep16", "16"},
                                              Case{"generate", "tp4.pp2.ep4", "8"}}) {
@@ -219,6 +220,59 @@ TEST(ResolveLayout, KeepsTheGpuCountBehindALayoutThatCannotBeRead) {
     const auto faults = faults_of(draft);
     ASSERT_EQ(faults.size(), 1U) << described(faults);
     EXPECT_EQ(faults[0].nearest.value().value, "dp512.ep32@512");
+    expect_mendable(draft);
+}
+
+TEST(ResolveEngine, FollowsFromTheLayout) {
+    auto draft = deepseek();
+    set_all(draft, {{"train.layout", "ep32.fsdp8"}}, Precedence::kFlag);
+    const auto scenario = resolved(draft);
+    EXPECT_EQ(describe(scenario.train), "EP32 x FSDP8");
+    EXPECT_EQ(scenario.train.stage_layers, (std::vector<std::uint32_t>{61}));
+    EXPECT_EQ(scenario.facts.at("train.engine"), "fsdp");
+    EXPECT_EQ(resolved(deepseek()).facts.at("train.engine"), "megatron");
+    // A file's word for the engine gives way to a flag's layout.
+    set_all(draft, {{"train.engine", "megatron"}}, Precedence::kFile);
+    EXPECT_EQ(resolved(draft).facts.at("train.engine"), "fsdp");
+}
+
+TEST(ResolveEngine, ShardsOverAllTrainersWhereALaterWordOrNoLayoutSaysOnlyFsdp) {
+    auto draft = deepseek();
+    set_all(draft, {{"train.engine", "fsdp"}}, Precedence::kFlag);
+    EXPECT_EQ(describe(resolved(draft).train), "FSDP256");
+    draft = deepseek({{"train.engine", "fsdp"}});
+    draft.erase("train.layout");
+    draft.erase("train.pipeline.first");
+    draft.erase("train.pipeline.last");
+    EXPECT_EQ(describe(resolved(draft).train), "FSDP256");
+    // And back to Megatron: 671 B parameters do not fit into one GPU, but the engine is taken at its word.
+    draft = deepseek({{"train.layout", "ep32.fsdp8"}});
+    set_all(draft, {{"train.engine", "megatron"}, {"model", "qwen3-4b"}, {"generate.layout", "tp8"}}, Precedence::kFlag);
+    draft.erase("train.pipeline.first");
+    draft.erase("train.pipeline.last");
+    EXPECT_FALSE(resolved(draft).train.is_fsdp());
+}
+
+TEST(ResolveEngine, RefusesAnEngineBesideALayoutOfTheOther) {
+    auto draft = deepseek({{"train.engine", "fsdp"}});
+    draft.erase("train.pipeline.first");
+    draft.erase("train.pipeline.last");
+    auto faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].message, "train.engine = fsdp, but the layout pp16.ep16 is one of Megatron");
+    EXPECT_EQ(faults[0].nearest.value().value, "fsdp256");
+    expect_mendable(draft);
+    // An engine that nobody knows gives way to the layout's, though its name is like the other's.
+    draft = deepseek({{"train.engine", "ddp"}});
+    EXPECT_EQ(faults_of(draft).at(0).nearest.value(), (Suggestion{"train.engine", "megatron", ""}));
+    expect_mendable(draft);
+    draft = deepseek({{"train.engine", "megatron"}, {"train.layout", "ep32.fsdp8@256"}});
+    for (const auto* name : {"train.gpus", "train.pipeline.first", "train.pipeline.last"}) {
+        draft.erase(name);
+    }
+    faults = faults_of(draft);
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_EQ(faults[0].nearest.value(), (Suggestion{"train.engine", "fsdp", ""}));
     expect_mendable(draft);
 }
 

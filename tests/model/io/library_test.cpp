@@ -59,7 +59,7 @@ TEST(Library, ListsNamesInOrder) {
     EXPECT_TRUE(std::ranges::is_sorted(models));
     // As listed for the tests of the distributions.
     EXPECT_TRUE(std::ranges::equal(models, testing_models::kShippedIds));
-    EXPECT_EQ(library().engines(), (std::vector<std::string>{"miles", "nemo-rl"}));
+    EXPECT_EQ(library().engines(), (std::vector<std::string>{"miles", "nemo-rl", "trl", "verl", "vllm"}));
     EXPECT_FALSE(library().systems().empty());
     EXPECT_FALSE(library().scenarios().empty());
 }
@@ -332,7 +332,7 @@ TEST_F(LibraryFiles, OfSystemsNameEveryFault) {
     EXPECT_TRUE(mentions(faults, "'gpus_per_node' must be a whole number"));
     EXPECT_TRUE(mentions(faults, "'gpus_per_domain' must be a whole number"));
     EXPECT_TRUE(mentions(faults, "'nics_per_gpu' must be a whole number"));
-    EXPECT_TRUE(mentions(faults, "'architecture' must be hopper or blackwell"));
+    EXPECT_TRUE(mentions(faults, "'architecture' must be ampere, hopper or blackwell"));
     EXPECT_TRUE(mentions(faults, "'title' must be a text"));
     EXPECT_EQ(faults.size(), 9U) << described(faults);
 }

@@ -118,6 +118,24 @@ TEST(PublishedReader, RefusesOtherFiles) {
     EXPECT_TRUE(mentions(faults, "\"schema_version\" is \"2.0\""));
 }
 
+TEST(PublishedReader, ReadsFsdpWithAndWithoutANumber) {
+    const auto side = [](const std::string& layout) {
+        return read(R"({"id": "a", "train_gpus": 16, "train_layout": )" + layout + "}").value().at(0).train;
+    };
+    for (const auto* name : {"fsdp", "fsdp2", "hsdp"}) {
+        const auto numbered = side("{\"ep\": 8, \"" + std::string{name} + "\": 2}");
+        EXPECT_EQ(numbered.layout, parse_layout("ep8.fsdp2").value()) << name;
+        EXPECT_EQ(numbered.shards, ShardsOver::kNumber) << name;
+        EXPECT_TRUE(numbered.unplaced.empty()) << name;
+    }
+    EXPECT_EQ(side(R"({"fsdp": true})").shards, ShardsOver::kAll);
+    EXPECT_EQ(side(R"({"fsdp2": true})").shards, ShardsOver::kAll);
+    EXPECT_EQ(side(R"({"hsdp": true})").shards, ShardsOver::kSome);
+    EXPECT_EQ(side(R"({"fsdp": false})").shards, ShardsOver::kNumber);
+    EXPECT_FALSE(side(R"({"fsdp": true})").layout->fsdp.has_value());
+    EXPECT_FALSE(read(R"({"id": "a", "train_layout": {"fsdp": "all"}})").has_value());
+}
+
 class PublishedFiles : public testing_io::Scratch {};
 
 TEST_F(PublishedFiles, AreReadWholeOrNotAtAll) {

@@ -99,6 +99,69 @@ TEST(PublishedScenario, LetsTheDpOfGeneratorsFollowFromTheirNumber) {
     EXPECT_TRUE(assumes(scenario, "generators are 16, so dp2 is not taken at its word"));
 }
 
+TEST(PublishedScenario, OfAnotherFrameworkNeedsNothingButTheCostsOfItsEngine) {
+    struct Row {
+        const char* id;
+        const char* model;
+        const char* system;
+        const char* train;
+        const char* generate;
+    };
+    for (const auto& row : {Row{"verl-gh200-27b-8-8-multi", "qwen3.5-27b", "gh200-nvl4", "FSDP8", "TP4 x DP2"},
+                            Row{"verl-delta-8b-a100-nccl", "qwen3-8b", "a100-nvl8", "FSDP16", "DP16"},
+                            Row{"verl-delta-8b-a100-hsdp-nccl", "qwen3-8b", "a100-nvl8", "FSDP8 x DP2", "DP16"},
+                            Row{"verl-delta-8b-a100-tp2-nccl", "qwen3-8b", "a100-nvl8", "TP2", "DP16"},
+                            Row{"verl-delta-30b-a100-nccl", "qwen3-30b-a3b", "a100-nvl8", "EP8 x FSDP2", "TP4 x DP4"},
+                            Row{"verl-delta-30b-veomni-nccl", "qwen3-30b-a3b", "h100-nvl8", "EP8 x FSDP1", "TP4 x DP2"},
+                            Row{"verl-delta-235b-veomni-nccl", "qwen3-235b-a22b", "h100-nvl8", "EP8 x FSDP8", "TP16"},
+                            Row{"verl-delta-72b-nccl", "qwen2.5-72b", "h100-nvl8", "FSDP32", "TP8 x DP4"},
+                            Row{"miles-moonlight-nccl", "moonlight-16b-a3b", "h100-nvl8", "TP2 x EP8", "TP8 x EP8"},
+                            Row{"miles-glmz1-nccl", "glm-z1-9b", "h100-nvl8", "TP2 x CP2", "TP4 x DP2"}}) {
+        auto record = record_of(row.id);
+        record.engine = "nemo-rl-broadcast";
+        const auto made_of = made(record);
+        ASSERT_TRUE(made_of.has_value()) << row.id << "\n" << described(made_of.error());
+        EXPECT_EQ(made_of->scenario.model.id(), row.model) << row.id;
+        EXPECT_EQ(made_of->scenario.cluster.train_system().name, row.system) << row.id;
+        EXPECT_EQ(describe(made_of->scenario.train), row.train) << row.id;
+        EXPECT_EQ(describe(made_of->scenario.generate), row.generate) << row.id;
+    }
+}
+
+TEST(PublishedScenario, ShardsFsdpOverAllTrainersUnlessTheRecordSaysHowMany) {
+    auto record = record_of("nemo-reshard-doc-30b-bf16");
+    record.engine = "nemo-rl-broadcast";
+    record.train.gpus = 16;
+    record.train.layout = LayoutText{};
+    record.train.layout->ep = 8;
+    record.train.shards = ShardsOver::kAll;
+    EXPECT_EQ(describe(made(record).value().scenario.train), "EP8 x FSDP2");
+    record.train.shards = ShardsOver::kNumber;
+    record.train.layout->fsdp = 1;
+    EXPECT_EQ(describe(made(record).value().scenario.train), "EP8 x FSDP1 x DP2");
+}
+
+TEST(PublishedScenario, TakesHsdpToShardWithinADomain) {
+    auto record = record_of("nemo-reshard-doc-30b-bf16");
+    record.engine = "nemo-rl-broadcast";
+    record.train.gpus = 16;
+    record.train.layout = LayoutText{};
+    record.train.shards = ShardsOver::kSome;
+    const auto scenario = made(record).value();
+    EXPECT_EQ(describe(scenario.scenario.train), "FSDP8 x DP2");
+    EXPECT_TRUE(assumes(scenario, "trainers shard within an NVLink domain (sizes of HSDP not published)"));
+}
+
+TEST(PublishedScenario, TakesTheGpusOfAFsdpLayoutWithItsDp) {
+    auto record = record_of("nemo-reshard-doc-30b-bf16");
+    record.engine = "nemo-rl-broadcast";
+    record.train.gpus.reset();
+    record.train.layout = parse_layout("ep2.fsdp4.dp2").value();
+    const auto scenario = made(record).value();
+    EXPECT_EQ(scenario.scenario.train.gpus, 16U);
+    EXPECT_TRUE(assumes(scenario, "16 trainers (from the layout)"));
+}
+
 TEST(PublishedScenario, UsesTheRecordsOwnNicDomainAndStreams) {
     auto record = record_of("post-dsv3-gb200-reshard");
     record.nic = Bandwidth::gigabits_per_second(200.0);
@@ -129,9 +192,6 @@ TEST(PublishedScenario, SaysThatAnEngineIsUnknownOrNotModelledAndNoMore) {
     for (const auto& [engine, why] :
          {std::pair{"", "the source does not say which engine was timed"},
           std::pair{"torchstore", "torchstore: no file of data/engines has a path for this engine"},
-          std::pair{"nemo-rl-nixl-full-experts",
-                    "nemo-rl-nixl-full-experts: receivers take every expert whole and drop most; no plan "
-                    "sends what nobody keeps"},
           std::pair{"nemo-rl-reshard-all",
                     "nemo-rl-reshard-all: an earlier code path that sends every parameter by transfers, "
                     "timed without loading"}}) {
@@ -166,9 +226,9 @@ TEST(PublishedScenario, GivesEveryReasonAtOnce) {
 
 TEST(PublishedScenario, RefusesWhatItCannotPlace) {
     EXPECT_TRUE(mentions(refused([](PublishedRecord& record) {
-                             record.train.unplaced = {"fsdp", "hsdp"};
+                             record.train.unplaced = {"vpp", "engines"};
                          }),
-                         "the layout of the trainers has no place for fsdp, hsdp"));
+                         "the layout of the trainers has no place for vpp, engines"));
     // 671 B published, 500 said: another model of the same name.
     EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.parameters = 500e9; }),
                          "has 500 B parameters, but deepseek-v3 has 671 B: another model"));
@@ -206,12 +266,12 @@ TEST(PublishedScenario, IsMadeOfEachShippedTimeOfNemoRlButTheSmallFp8Check) {
             continue;
         }
         const auto scenario = made(record);
-        const bool has_path = record.engine != "nemo-rl-reshard-all" && record.engine != "nemo-rl-nixl-full-experts";
+        const bool has_path = record.engine != "nemo-rl-reshard-all";
         EXPECT_EQ(scenario.has_value(), has_path && record.id != "nemo-ckpteng-qwen05-fp8")
             << record.id << (scenario ? "" : described(scenario.error()));
         count += scenario ? 1U : 0U;
     }
-    EXPECT_EQ(count, 29U);
+    EXPECT_EQ(count, 30U);
 }
 
 TEST(PublishedScenario, TakesTheSettingsOfTheEnginesPath) {

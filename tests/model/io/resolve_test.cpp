@@ -76,7 +76,7 @@ TEST(Resolve, TakesTheVariantsOfAnEngine) {
                                             {"engine.options.shadow_copy", "true"},
                                             {"engine.coverage", "pattern:*.experts.*"}})).engine.options;
     EXPECT_EQ(options.broadcast_root, BroadcastRoot::kEachStage);
-    EXPECT_FALSE(options.broadcast_includes_trainers);
+    EXPECT_EQ(options.broadcast_group, BroadcastGroup::kGenerators);
     EXPECT_EQ(options.broadcast_senders, 4U);
     EXPECT_EQ(options.transfer_order, TransferOrder::kRounds);
     EXPECT_TRUE(options.has_shadow_copy);
@@ -152,9 +152,9 @@ INSTANTIATE_TEST_SUITE_P(
               "engine.rules",
               "2026-11"},
         Wrong{"TrainEngine",
-              {{"train.engine", "fsdp"}},
+              {{"train.engine", "megatro"}},
               "unknown-value",
-              "is none of megatron",
+              "is none of megatron and fsdp",
               "train.engine",
               "megatron"},
         Wrong{"GenerateEngine",
@@ -406,6 +406,16 @@ TEST(Resolve, RefusesFp8ThatIsNotSaidInFull) {
               "sides must agree");
 }
 
+TEST(Resolve, RefusesFp8UnderFsdp) {
+    const auto draft = deepseek({{"model", "qwen3-32b"},
+                                 {"dtype", "fp8"},
+                                 {"train.layout", "fsdp256"},
+                                 {"train.engine", "fsdp"},
+                                 {"generate.layout", "tp4"}});
+    const auto faults = faults_of(draft);
+    EXPECT_TRUE(mentions(faults, "dtype = fp8: FSDP shards weights by rows")) << described(faults);
+}
+
 TEST(Resolve, RefusesFp8OfModelsThatItDoesNotFit) {
     for (const auto* model : {"kimi-k3", "qwen2.5-0.5b"}) {
         for (const auto& fields : {Fields{{"dtype", "fp8"}},
@@ -471,7 +481,7 @@ TEST(Resolve, TellsSeveralFaultsAtOnce) {
     const auto draft = deepseek({{"model", "deepsek-v3"},
                                  {"dtype", "bf15"},
                                  {"generate.dtype", "fp8"},
-                                 {"train.engine", "fsdp"},
+                                 {"train.engine", "deepspeed"},
                                  {"engine.name", "nemo"},
                                  {"engine.coverage", "al"},
                                  {"engine.rules", "x"},
@@ -520,7 +530,8 @@ TEST(Resolve, OffersOnlyWhatMendsRandomDrafts) {
         {"dtype", {"fp8", "float99", "fp32", ""}},
         {"generate.dtype", {"fp8", "x", "fp16"}},
         {"train.layout",
-         {"tp3", "tp4.pp8.ep16@64", "ep7.pp5", "tpp", "tp2@", "pp16:3:3.ep16", "tp999", "cp3.dp5", ""}},
+         {"tp3", "tp4.pp8.ep16@64", "ep7.pp5", "tpp", "tp2@", "pp16:3:3.ep16", "fsdp64", "ep7.fsdp3", "fsdp2.tp2", "tp999", "cp3.dp5", ""}},
+        {"train.engine", {"fsdp", "megatron", "ddp"}},
         {"train.gpus", {"0", "-1", "7", "nan", "100", "1e3"}},
         {"train.pipeline.first", {"0", "61", "5", "first"}},
         {"train.pipeline.last", {"0", "62", "1", "-3"}},

@@ -19,12 +19,4 @@ namespace refit::io {
 /// Member `jitter` of it: what was drawn, median, 95 % point and the longest.
 [[nodiscard]] nlohmann::json to_json(const Jitter& jitter, const JitterTimes& times);
 
-/// Makes the entry of one method in a report's JSON that of its simulation: kind, seconds, transfers and
-/// error become the simulation's; range, phases and terms stay the estimate's. Pre: it is the report's only
-/// method and not refused.
-void add_simulation(nlohmann::json& report,
-                    const Simulation& simulation,
-                    const MethodReport& estimate,
-                    const Cluster& cluster);
-
 }  // namespace refit::io
