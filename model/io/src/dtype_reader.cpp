@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "refit/fp8_blocks.hpp"
+#include "refit/layout.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit::io {
@@ -34,9 +35,9 @@ struct TrainDtype {
     Dtype kept;
 };
 TrainDtype read_train(DraftReader& reader) {
-    static const std::vector<std::string> known{"bf16", "fp16", "fp32", "fp8"};
+    static const std::vector<std::string> plain{"bf16", "fp16", "fp32"};  // FP8 is never guessed at
     const auto text = reader.text_of("dtype", "bf16");
-    const auto written = dtype_in(reader, "dtype", text, nearest_name(text, known));
+    const auto written = dtype_in(reader, "dtype", text, nearest_name(text, plain));
     const bool is_all_said = written == Dtype::kFp8;
     const auto is_kept = reader.text_of("train.fp8_param", is_all_said ? "true" : "false") == "true";
     if (!is_all_said && !is_kept) {
@@ -100,9 +101,18 @@ void check_pair(DraftReader& reader, Dtype dtype, Dtype generate, const std::opt
     }
 }
 
+/// Why the trainers cannot keep the model in FP8, or nothing.
+std::optional<std::string> why_not(DraftReader& reader, const std::optional<Inventory>& model) {
+    const auto layout = parse_layout(reader.text_of("train.layout", "tp1"));
+    if (layout && layout->fsdp) {
+        return "FSDP shards weights by rows, whatever FP8 blocks these cut";
+    }
+    return model ? why_not_in_fp8_blocks(*model) : std::nullopt;
+}
+
 /// Tells that the model cannot be kept in FP8, wherever FP8 is asked for. Returns whether it had to.
 bool refuse_model(DraftReader& reader, const std::optional<Inventory>& model) {
-    const auto why = model ? why_not_in_fp8_blocks(*model) : std::nullopt;
+    const auto why = why_not(reader, model);
     if (!why) {
         return false;
     }

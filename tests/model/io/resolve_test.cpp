@@ -406,6 +406,16 @@ TEST(Resolve, RefusesFp8ThatIsNotSaidInFull) {
               "sides must agree");
 }
 
+TEST(Resolve, RefusesFp8UnderFsdp) {
+    const auto draft = deepseek({{"model", "qwen3-32b"},
+                                 {"dtype", "fp8"},
+                                 {"train.layout", "fsdp256"},
+                                 {"train.engine", "fsdp"},
+                                 {"generate.layout", "tp4"}});
+    const auto faults = faults_of(draft);
+    EXPECT_TRUE(mentions(faults, "dtype = fp8: FSDP shards weights by rows")) << described(faults);
+}
+
 TEST(Resolve, RefusesFp8OfModelsThatItDoesNotFit) {
     for (const auto* model : {"kimi-k3", "qwen2.5-0.5b"}) {
         for (const auto& fields : {Fields{{"dtype", "fp8"}},
