@@ -146,5 +146,40 @@ TEST(Validate, IsWhatTheReadmeAndTheDocumentShow) {
         << text.substr(rest);
 }
 
+/// The cells of a line of a Markdown table, without backquotes.
+std::vector<std::string> cells_of(const std::string& line) {
+    std::vector<std::string> cells;
+    std::string cell;
+    for (const char c : line) {
+        if (c == '|') {
+            cells.push_back(cell);
+            cell.clear();
+        } else if (c != '`' && c != ' ') {
+            cell += c;
+        }
+    }
+    return cells;
+}
+
+TEST(Validate, TheLayoutsOfTheMicrobenchmarkGiveItsTime) {
+    std::size_t rows = 0;
+    for (const auto& line : lines_of(text_of("docs/fidelity.md"))) {
+        if (!line.starts_with("| `qwen3.8-2.4t-")) {
+            continue;
+        }
+        ++rows;
+        const auto cells = cells_of(line);
+        ASSERT_EQ(cells.size(), 5U) << line;
+        const auto outcome = run_refit({"compare", cells[1], "--method", "hybrid", "--train", cells[2], "--generate",
+                                        cells[3], "-o", "json"});
+        ASSERT_EQ(outcome.code, 0) << line << outcome.err;
+        const auto method = Json::parse(outcome.out).at("methods").at(0);
+        EXPECT_NEAR(method.at("seconds").get<double>(), std::stod(cells[4]), 0.006) << line;
+        EXPECT_LE(method.at("seconds_low").get<double>(), 4.3) << line;
+        EXPECT_GE(method.at("seconds_high").get<double>(), 4.3) << line;
+    }
+    EXPECT_GE(rows, 8U);
+}
+
 }  // namespace
 }  // namespace refit::testing_cli
