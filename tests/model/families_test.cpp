@@ -12,23 +12,11 @@ namespace refit {
 namespace {
 
 using testing_models::class_named;
+using testing_models::faults_of;
+using testing_models::mentions;
 using testing_models::shipped;
 using testing_models::shipped_facts;
 using Shape = std::vector<std::uint64_t>;
-
-Faults faults_of(const Facts& facts) {
-    auto inventory = Inventory::make("mine", facts);
-    return inventory.has_value() ? Faults{} : inventory.error();
-}
-
-bool mentions(const Faults& faults, std::string_view text) {
-    for (const auto& fault : faults) {
-        if (fault.message.find(text) != std::string::npos) {
-            return true;
-        }
-    }
-    return false;
-}
 
 TEST(DeepSeekV3, HasLatentAttentionByHead) {
     const auto model = shipped("deepseek-v3");

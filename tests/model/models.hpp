@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "refit/inventory.hpp"
 #include "refit/io/hugging_face.hpp"
@@ -33,6 +34,22 @@ inline std::string test_name(std::string text) {
     std::ranges::replace_if(
         text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
     return text;
+}
+
+/// Why a model of these facts is refused; nothing where it is not.
+inline Faults faults_of(const Facts& facts) {
+    auto inventory = Inventory::make("mine", facts);
+    return inventory.has_value() ? Faults{} : inventory.error();
+}
+
+/// Whether one of them says so.
+inline bool mentions(const Faults& faults, std::string_view text) {
+    for (const auto& fault : faults) {
+        if (fault.message.find(text) != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
 }
 
 }  // namespace refit::testing_models
