@@ -208,12 +208,20 @@ std::string tail_of(const MethodReport& method) {
     return finalize > 0.0 ? text + " + finalising " + seconds_number(finalize) : text;
 }
 
+/// Whether packs are gathered, sent and loaded one after another, so that nothing hides.
+bool is_serial(const MethodReport& method) {
+    return phase_seconds(method, "broadcast") > 0.0 && phase_seconds(method, "load") > 0.0;
+}
+
 std::string broadcast_breakdown(const MethodReport& method) {
     const auto chain = gather_chain(method);
     const auto sending = term_seconds(method, "weight broadcast");
     const auto loading = term_seconds(method, "loading");
     const auto parts = gather_parts(method);
     const auto gather = chain > 0.0 ? "gather " + seconds_number(chain) + (parts.empty() ? "" : " (" + parts + ")") : "no gather";
+    if (is_serial(method)) {
+        return gather + " + broadcast " + seconds_number(sending) + " + loading " + seconds_number(loading) + tail_of(method);
+    }
     if (phase_seconds(method, "load") > 0.0) {
         return "loading " + seconds_number(loading) + " s hides " + gather + " and broadcast " + seconds_number(sending) + ";" + tail_of(method);
     }
@@ -246,6 +254,8 @@ std::string why(const MethodReport& slow, const MethodReport& fast) {
         text += ", but its gathers fill NVLink first";
     } else if (resource.starts_with("spine")) {
         text += ", and the uplinks of " + slow.bottleneck.where + " are busy longest";
+    } else if (is_serial(slow)) {
+        text += ", each pack gathered, sent and loaded before the next";
     } else if (phase_seconds(slow, "broadcast") > 0.0 && phase_seconds(slow, "gather") > 0.0) {
         text += ", gather and broadcast in turn on the same NICs";
     }
@@ -289,19 +299,20 @@ std::string faster(double ratio) {
     return ratio >= 1.05 ? number_text("%.1fx faster", ratio) : ratio >= 0.95 ? "no faster" : number_text("%.1fx slower", 1.0 / ratio);
 }
 
-std::string verdict(const Report& report) {
+std::string verdict(const Report& report, const std::string& engine) {
     const auto* slow = report.find(Method::kGatherBroadcast);
     const auto* fast = report.find(Method::kHybrid);
     if (!report.speedup) {
         return {};
     }
     const auto& speedup = *report.speedup;
-    std::string text = "Reshard is " + faster(speedup.ratio) + " [" + number_text("%.1f", speedup.low) + " - " + number_text("%.1f", speedup.high) + "]";
+    const bool is_run = fast->is_calibrated || !slow->is_calibrated;
+    std::string text = (is_run ? "Reshard is " : "Reshard, which " + engine + " does not have, would be ") + faster(speedup.ratio) + " [" + number_text("%.1f", speedup.low) + " - " + number_text("%.1f", speedup.high) + "]";
     if (slow->published && fast->published && slow->published->seconds && fast->published->seconds) {
         text += " (published: " + number_text("%.1f", *slow->published->seconds / *fast->published->seconds) + "x)";
     }
     const auto saved = slow->seconds - fast->seconds;
-    text += speedup.ratio >= 1.05 ? " and saves " + seconds_number(saved) + " s a refit." : ".";
+    text += speedup.ratio >= 1.05 ? std::string{is_run ? " and saves " : " and save "} + seconds_number(saved) + " s a refit." : ".";
     if (report.hybrid_by_meaning) {
         text += " NeMo RL's name rule catches " + percent(report.bulk_fraction) + " of the bytes; with coverage ffn (" +
                 percent(report.ffn_fraction) + ") it is " + faster(slow->seconds / report.hybrid_by_meaning->seconds) + ".";
@@ -471,7 +482,7 @@ std::string moved_line(const Scenario& scenario) {
 
 std::string compare_table(const Report& report, const Scenario& scenario, const std::string& target, bool has_own_step) {
     std::string text = header(scenario) + "\n" + table(report, scenario) + "\n";
-    text += verdict(report) + refusals(report, scenario) + breakdowns(report) + worth(report, has_own_step) +
+    text += verdict(report, scenario.engine.title) + refusals(report, scenario) + breakdowns(report) + worth(report, has_own_step) +
             trust(report, scenario);
     return text + "\n" + yours(scenario, target);
 }

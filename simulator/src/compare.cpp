@@ -301,6 +301,15 @@ private:
             speedup.low = std::min(speedup.low, ratio(reading));
             speedup.high = std::max(speedup.high, ratio(reading));
         }
+        const auto& slow = *report_.find(Method::kGatherBroadcast);
+        const auto& fast = *report_.find(Method::kHybrid);
+        if (!fast.is_calibrated || !slow.is_calibrated) {
+            // Borrowed costs are as uncertain as the ranges say.
+            speedup.low = std::min(speedup.low, slow.low / fast.high);
+            speedup.high = std::max(speedup.high, slow.high / fast.low);
+            report_.speedup = speedup;
+            return;
+        }
         const auto error = std::exp(kEightyPercent * std::sqrt(2.0) * setting_.constants.model_error.value);
         speedup.low /= error;
         speedup.high *= error;
