@@ -210,9 +210,9 @@ private:
 
     /// What the receivers' hosts do with what reached each of them.
     double add_loading(double tensors, double bytes) {
-        const auto per_tensor = constants().tensor_cost.value + constants().tensor_cost_per_expert.value * setting_.experts;
+        const auto per_tensor = tensor_seconds(setting_);
         const auto per_byte = constants().load_cost_per_byte.value;
-        const auto loading = tensors * per_tensor + bytes * per_byte;
+        const auto loading = loading_seconds(setting_, tensors, bytes);
         const auto by_tensor = [&] { return std::to_string(std::llround(tensors)) + " tensors x " + cost_text(per_tensor); };
         if (per_byte > 0.0) {
             term("load",

@@ -51,6 +51,14 @@ double direct_tensors(const Scenario& scenario, const Workload& workload) {
 
 }  // namespace
 
+double tensor_seconds(const Setting& setting) noexcept {
+    return setting.constants.tensor_cost.value + setting.constants.tensor_cost_per_expert.value * setting.experts;
+}
+
+double loading_seconds(const Setting& setting, double tensors, double bytes) noexcept {
+    return tensors * tensor_seconds(setting) + bytes * setting.constants.load_cost_per_byte.value;
+}
+
 Setting make_setting(const Scenario& scenario, const Workload& workload) {
     const auto& train = scenario.cluster.train_system();
     const auto& generate = scenario.cluster.generate_system();

@@ -84,9 +84,8 @@ public:
         read_correlations(json_, origin_, faults_, engine_.constants);
         read_options();
         if (reader.has("settings")) {
-            settings_ = settings_in(json_.at("settings"), "/settings");
+            engine_.options = with(engine_.options, settings_in(json_.at("settings"), "/settings"), "/settings");
         }
-        engine_.options = with(engine_.options, settings_, "/settings");
         read_paths();
         reader.refuse_unknown({"schema", "schema_version", "constants", "correlations", "options", "settings", "paths"});
         return faults_.empty() ? Result<Engine>{std::move(engine_)} : fail(std::move(faults_));
@@ -171,7 +170,6 @@ private:
     const Json& json_;
     const std::string& origin_;
     Engine engine_;
-    Settings settings_;
     Faults faults_;
 };
 

@@ -44,6 +44,11 @@ struct Setting {
     double local_bytes = 0.0;      ///< Most that a generator holds.
 };
 
+/// Host time of one tensor that a receiver loads. Unit: s.
+[[nodiscard]] double tensor_seconds(const Setting& setting) noexcept;
+/// Host time of a receiver for what it loads: tensor by tensor, and for each byte that reached it. Unit: s.
+[[nodiscard]] double loading_seconds(const Setting& setting, double tensors, double bytes) noexcept;
+
 [[nodiscard]] Setting make_setting(const Scenario& scenario, const Workload& workload);
 
 /// The time of a plan, taken apart.

@@ -464,10 +464,7 @@ private:
             tensors *= setting.direct_tensors / static_cast<double>(gather_.loaded_tensors);
             bytes *= setting.local_bytes / gather_.payload.as_double();
         }
-        const auto& constants = builder_.constants();
-        const auto per_tensor =
-            constants.tensor_cost.value + constants.tensor_cost_per_expert.value * builder_.setting().experts;
-        const auto seconds = tensors * per_tensor + bytes * constants.load_cost_per_byte.value;
+        const auto seconds = loading_seconds(builder_.setting(), tensors, bytes);
         if (!builder_.options().has_software || seconds == 0.0) {
             return;
         }

@@ -345,12 +345,8 @@ GatheredTasks add_section(GraphBuilder& builder, const Section& section, const T
 
 /// Receivers load what method direct brings them while it comes, or once it is there.
 void add_direct_loading(GraphBuilder& builder, const TaskIds& before, TaskIds& ends) {
-    const auto& constants = builder.constants();
     const auto& setting = builder.setting();
-    const auto seconds =
-        setting.direct_tensors *
-            (constants.tensor_cost.value + constants.tensor_cost_per_expert.value * setting.experts) +
-        setting.local_bytes * constants.load_cost_per_byte.value;
+    const auto seconds = loading_seconds(setting, setting.direct_tensors, setting.local_bytes);
     if (builder.plan().method != Method::kDirect || seconds == 0.0 || !builder.options().has_software) {
         return;
     }
