@@ -70,6 +70,9 @@ constexpr std::array kFields{
     FieldInfo{"engine.options.direct_loading", "tensors that receivers load after direct: none, local or all"},
     FieldInfo{"engine.options.transfer_order", "point-to-point transfers: by-tensor or rounds"},
     FieldInfo{"engine.options.shadow_copy", "receivers serve on from a second copy of their weights: true or false"},
+    FieldInfo{"engine.options.finalize", "what finalising costs: per-expert, slow-all-gather or per-local-byte"},
+    FieldInfo{"engine.options.bulk_cost", "what grouped experts cost: per-parameter, floor or per-expert"},
+    FieldInfo{"engine.options.replica_ring", "NICs of a ring of replicas: one-nic or every-nic"},
     FieldInfo{"published", "ids of published times of this scenario"},
 };
 
