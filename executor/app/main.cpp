@@ -112,6 +112,12 @@ Result<io::PlanFile> proven_plan(const Options& options) {
     return file;
 }
 
+/// Packs of which an eighth of the memory holds one a trainer, where all trainers share it.
+Bytes pack_for(Bytes available, std::uint32_t trainers, Bytes usual) {
+    constexpr std::uint64_t kLeast = std::uint64_t{1} << 20U;
+    return Bytes{std::clamp(available.count() / 8 / std::max(trainers, 1U), kLeast, usual.count())};
+}
+
 int run_plan(const Options& options) {
     auto request = read_request(options);
     if (!request) {
@@ -124,6 +130,9 @@ int run_plan(const Options& options) {
     const auto file = proven_plan(options);
     if (!file) {
         return refuse(file.error(), false);
+    }
+    if (options.pack_bytes.empty() && request->transport == TransportKind::kHost) {
+        request->settings.pack_bytes = pack_for(this_machine().available, file->train_gpus, request->settings.pack_bytes);
     }
     const program::Schedule schedule{file->plan, file->workload, file->train_gpus, request->settings};
     request->job.schedule = &schedule;
