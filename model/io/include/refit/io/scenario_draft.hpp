@@ -64,4 +64,7 @@ struct FieldInfo {
 /// values of a wrong kind.
 [[nodiscard]] Result<ScenarioDraft> draft_from_json(const nlohmann::json& json, const std::string& origin);
 
+/// The draft as a scenario file, with the schema of this version: `draft_from_json` reads the same fields and texts from it.
+[[nodiscard]] nlohmann::json to_json(const ScenarioDraft& draft);
+
 }  // namespace refit::io
