@@ -2,12 +2,15 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <QGuiApplication>
+#include <QApplication>
+#include <QTimer>
 
 #include "arguments.hpp"
 #include "export.hpp"
+#include "main_window.hpp"
 #include "refit/gui/open.hpp"
 
 namespace {
@@ -85,6 +88,45 @@ int export_view(const Arguments& arguments, const io::Library& library) {
     return written ? 0 : refuse(written.error());
 }
 
+/// Qt's remarks on the machine are no answer to what was asked.
+void quiet(QtMsgType type, const QMessageLogContext&, const QString& message) {
+    if (type == QtCriticalMsg || type == QtFatalMsg) {
+        std::cerr << "refit-gui: " << message.toStdString() << "\n";
+    }
+}
+
+int show_window(const Arguments& arguments, const io::Library& library, int argc, char** argv) {
+    qInstallMessageHandler(quiet);
+    QApplication::setStyle(QStringLiteral("Fusion"));
+    QApplication application{argc, argv};
+    QApplication::setApplicationName(QStringLiteral("refit-gui"));
+    MainWindow window{library, {}};
+    if (arguments.theme) {
+        window.set_theme(arguments.theme);
+    }
+    if (arguments.target.empty() && arguments.settings.empty()) {
+        window.start_first();
+    } else {
+        auto opened = first_question(arguments, library);
+        if (!opened) {
+            return refuse(opened.error());
+        }
+        window.start(std::move(*opened));
+    }
+    window.show();
+    if (!arguments.shot.empty()) {
+        QTimer::singleShot(300, &window, [&] {
+            window.resize(static_cast<int>(arguments.width), static_cast<int>(arguments.height));
+            window.finish();
+            QApplication::processEvents();
+            window.finish();
+            const bool is_written = window.grab().save(QString::fromStdString(arguments.shot));
+            QApplication::exit(is_written ? 0 : 6);
+        });
+    }
+    return QApplication::exec();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -104,8 +146,9 @@ int main(int argc, char** argv) {
     }
     if (arguments->view) {
         setenv("QT_QPA_PLATFORM", "offscreen", 1);
+        qInstallMessageHandler(quiet);
         QGuiApplication application{argc, argv};
         return export_view(*arguments, *library);
     }
-    return 0;
+    return show_window(*arguments, *library, argc, argv);
 }

@@ -61,7 +61,7 @@ public:
         if (frame.width() <= 0.0 || frame.height() <= 0.0) {
             return;
         }
-        const bool is_plain = mark.radius <= 0.0 || std::min(frame.width(), frame.height()) < 3.0 * mark.radius || style_.is_draft;
+        const bool is_plain = mark.radius <= 0.0 || std::min(frame.width(), frame.height()) < 1.9 * mark.radius || style_.is_draft;
         if (mark.fill.ink != Ink::kNone) {
             if (is_plain) {
                 painter_.fillRect(frame, color(mark.fill));

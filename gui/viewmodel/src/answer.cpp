@@ -52,7 +52,7 @@ public:
         tell("comparing methods", 0.1);
         auto report = compare(*scenario, request(std::vector<Method>(kMethods.begin(), kMethods.end())));
         auto groups = all_groups(*scenario);
-        auto made = std::make_shared<Answer>(Answer{question_, std::move(*scenario), std::move(workload), std::move(report), std::move(groups), {}, {}, {}, {}});
+        auto made = std::make_shared<Answer>(Answer{question_, std::move(*scenario), std::move(workload), std::move(report), std::move(groups), {}, {}, {}, {}, {}});
         made->a = shown(*made, question_.method, question_.plan, 0.2);
         made->b = shown(*made, question_.against, nullptr, 0.6);
         tell("sweeping the NIC rate", 0.9);
@@ -161,6 +161,14 @@ Result<std::shared_ptr<const Answer>> answer(const Question& question, const io:
 std::shared_ptr<const Answer> with_measured(const Answer& answer, std::map<Method, Measured> measured) {
     auto copy = std::make_shared<Answer>(answer);
     copy->measured = std::move(measured);
+    return copy;
+}
+
+std::shared_ptr<const Answer> with_pinned(const Answer& answer, const Answer& pinned) {
+    auto copy = std::make_shared<Answer>(answer);
+    copy->b = pinned.a;
+    copy->pinned = "pinned: " + pinned.scenario.name;
+    copy->sweep.clear();
     return copy;
 }
 

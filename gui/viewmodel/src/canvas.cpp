@@ -37,6 +37,17 @@ std::string time_text(double seconds) {
     return size >= 0.9995 ? number("%.4g s", seconds) : size >= 0.9995e-3 ? number("%.4g ms", seconds * 1e3) : number("%.4g us", seconds * 1e6);
 }
 
+std::string size_text(double bytes) {
+    auto value = bytes;
+    for (const char* unit : {"B", "kB", "MB", "GB", "TB"}) {
+        if (value < 999.5) {
+            return number(unit[0] == 'B' || value >= 99.95 ? "%.0f " : value >= 9.995 ? "%.1f " : "%.2f ", value) + unit;
+        }
+        value /= 1000.0;
+    }
+    return number("%.3g PB", value);
+}
+
 double text_width(const std::string& text, double size) {
     const auto letters = std::ranges::count_if(text, [](unsigned char c) { return (c & 0xc0U) != 0x80U; });
     return 0.6 * size * static_cast<double>(letters);
@@ -53,9 +64,9 @@ std::string headline_of(const Shown& shown) {
 
 std::string bytes_text(const PairFlow& flow) {
     if (flow.nic > 0 && flow.nvlink > 0) {
-        return format_bytes(Bytes{flow.nic}) + " on NICs, " + format_bytes(Bytes{flow.nvlink}) + " on NVLink";
+        return size_text(static_cast<double>(flow.nic)) + " on NICs, " + size_text(static_cast<double>(flow.nvlink)) + " on NVLink";
     }
-    return flow.nic > 0 ? format_bytes(Bytes{flow.nic}) + " on NICs" : format_bytes(Bytes{flow.nvlink}) + " on NVLink";
+    return size_text(static_cast<double>(flow.bytes())) + (flow.nic > 0 ? " on NICs" : " on NVLink");
 }
 
 Canvas::Canvas(const Answer& shown, const ViewState& how, double width, double height) : answer{shown}, state{how} {
@@ -73,7 +84,9 @@ Canvas::Canvas(const Answer& shown, const ViewState& how, double width, double h
 void Canvas::header(const std::string& title, const std::string& line) {
     scene.title = title + " · " + answer.scenario.name;
     scene.text({body.x, body.y, body.width, 22.0}, title, Ink::kText, Align::kLeft, 17.0, true);
-    auto right = answer.scenario.name;
+    const auto& cluster = answer.scenario.cluster;
+    auto right = answer.scenario.model.title() + ", " + std::to_string(cluster.train_gpus()) + " x " + cluster.train_system().gpu + " to " +
+                 std::to_string(cluster.generate_gpus()) + " x " + cluster.generate_system().gpu;
     if (state.filter.is_set()) {
         right = "filter  " + state.filter.text + "    " + right;
     }
@@ -86,9 +99,9 @@ void Canvas::header(const std::string& title, const std::string& line) {
 double Canvas::key(const std::vector<KeyEntry>& entries, double x, double y) {
     for (const auto& entry : entries) {
         scene.add(RectMark{{x, y + 3.0, 16.0, 11.0}, entry.paint, {}, 1.0, entry.pattern, 2.0});
-        const auto width = text_width(entry.text, 11.5) + 6.0;
-        scene.text({x + 21.0, y, width, 17.0}, entry.text, Ink::kText, Align::kLeft, 11.5);
-        x += 21.0 + width + 12.0;
+        const auto width = text_width(entry.text, 11.0) + 2.0;
+        scene.text({x + 21.0, y, width, 17.0}, entry.text, Ink::kText, Align::kLeft, 11.0);
+        x += 21.0 + width + 8.0;
     }
     return x;
 }

@@ -16,7 +16,7 @@ public:
 
     /// Title and a line below it.
     void header(const std::string& title, const std::string& line);
-    /// A key of colours from `x` on, in a row; returns where it ends.
+    /// A key of colours from `x` on, in rows; returns where it ends.
     struct KeyEntry {
         std::string text;
         Paint paint;
@@ -43,12 +43,20 @@ public:
 [[nodiscard]] std::string grouped(std::uint64_t value);
 /// "12 ms" on axes: without trailing zeros.
 [[nodiscard]] std::string time_text(double seconds);
+/// Three significant digits: "1.18 TB".
+[[nodiscard]] std::string size_text(double bytes);
 /// A rough width of a text, to lay out by; pictures never depend on a font's own measures.
 [[nodiscard]] double text_width(const std::string& text, double size = 12.0);
 /// "reshard (hybrid), 2.86 s simulated".
 [[nodiscard]] std::string headline_of(const Shown& shown);
 /// "20.1 TB on NICs, 14.3 TB on NVLink".
 [[nodiscard]] std::string bytes_text(const PairFlow& flow);
+
+/// The critical path as stretches of colour.
+void add_critical_path(Scene& scene, const Simulation& run, const TimeScale& scale, const Frame& row);
+/// Colour and pattern of an activity.
+[[nodiscard]] Paint paint_of(Activity activity);
+[[nodiscard]] Pattern pattern_of(Activity activity);
 
 Scene layout_view(Canvas canvas);
 Scene flows_view(Canvas canvas);

@@ -54,7 +54,7 @@ public:
 private:
     void legend() {
         auto& scene = canvas_.scene;
-        double x = frame_.x + 110.0;
+        double x = frame_.x + 120.0;
         const auto y = frame_.y + 2.0;
         const auto item = [&](const std::string& text) {
             scene.text({x + 14.0, y, text_width(text, 11.0) + 4.0, 15.0}, text, Ink::kMuted, Align::kLeft, 11.0);
@@ -137,13 +137,13 @@ void breakdown(Canvas& canvas, const Frame& frame) {
     for (const auto* shown : {&canvas.answer.a, &canvas.answer.b}) {
         end = std::max(end, shown->is_refused() ? 0.0 : shown->report.seconds.value());
     }
-    const Frame plot{frame.x + 130.0, frame.y + 28.0, frame.width - 130.0 - 60.0, frame.height - 28.0 - 26.0};
+    const Frame plot{frame.x + 152.0, frame.y + 28.0, frame.width - 152.0 - 60.0, frame.height - 28.0 - 26.0};
     const auto height = std::min(44.0, plot.height / 2.0);
     std::vector<std::string> used;
     std::size_t index = 0;
     for (const auto* shown : {&canvas.answer.a, &canvas.answer.b}) {
         const auto y = plot.y + static_cast<double>(index) * height;
-        scene.text({frame.x, y, 122.0, height - 8.0}, (index == 0 ? "A  " : "B  ") + short_title(shown->report.method), Ink::kText, Align::kRight, 12.0, true);
+        scene.text({frame.x, y, 146.0, height - 8.0}, (index == 0 ? "A  " : "B  ") + short_title(shown->report.method), Ink::kText, Align::kRight, 12.0, true);
         double x = plot.x;
         for (const auto& phase : shown->report.phases) {
             if (phase.is_hidden || phase.seconds.value() <= 0.0 || shown->is_refused()) {
@@ -177,7 +177,7 @@ void breakdown(Canvas& canvas, const Frame& frame) {
 /// A's and B's time over the NIC rate, both logarithmic, and where they cross.
 class Crossover {
 public:
-    Crossover(Canvas& canvas, const Frame& frame) : canvas_{canvas}, frame_{frame}, plot_{frame.x + 64.0, frame.y + 34.0, frame.width - 64.0 - 130.0, frame.height - 34.0 - 44.0} {}
+    Crossover(Canvas& canvas, const Frame& frame) : canvas_{canvas}, frame_{frame}, plot_{frame.x + 64.0, frame.y + 34.0, frame.width - 64.0 - 144.0, frame.height - 34.0 - 44.0} {}
 
     void draw() {
         auto& scene = canvas_.scene;
@@ -239,7 +239,7 @@ private:
         for (const auto& point : canvas_.answer.sweep) {
             canvas_.scene.add(RectMark{{x_of(point.nic_gbits) - 3.5, y_of(point.*value) - 3.5, 7.0, 7.0}, {Ink::kBackground}, {ink}, 2.0, Pattern::kSolid, 3.5});
         }
-        canvas_.scene.text({end.x + 9.0, end.y - 9.0, 120.0, 18.0}, name, Ink::kText, Align::kLeft, 11.5, true);
+        canvas_.scene.text({end.x + 9.0, end.y - 9.0, 130.0, 18.0}, name, Ink::kText, Align::kLeft, 11.5, true);
     }
 
     void crossing() {
@@ -277,22 +277,49 @@ private:
 void side_by_side(Canvas& canvas, const Frame& frame) {
     auto& scene = canvas.scene;
     const auto list = differences(canvas.answer.a, canvas.answer.b, false);
-    const std::array columns{frame.x, frame.x + frame.width * 0.30, frame.x + frame.width * 0.54, frame.x + frame.width * 0.78};
+    const std::array columns{frame.x, frame.x + frame.width * 0.24, frame.x + frame.width * 0.525, frame.x + frame.width * 0.82};
     scene.text({frame.x, frame.y, frame.width, 18.0}, "Side by side", Ink::kText, Align::kLeft, 13.5, true);
-    const auto width = frame.width * 0.23;
+    const auto width = frame.width * 0.265;
     scene.text({columns[1], frame.y + 24.0, width, 16.0}, "A  " + short_title(canvas.answer.a.report.method), Ink::kText, Align::kRight, 11.5, true);
     scene.text({columns[2], frame.y + 24.0, width, 16.0}, "B  " + short_title(canvas.answer.b.report.method), Ink::kText, Align::kRight, 11.5, true);
-    scene.text({columns[3], frame.y + 24.0, frame.width * 0.22, 16.0}, "B - A", Ink::kMuted, Align::kRight, 11.5);
+    scene.text({columns[3], frame.y + 24.0, frame.width * 0.18, 16.0}, "B - A", Ink::kMuted, Align::kRight, 11.5);
     auto y = frame.y + 44.0;
-    const auto height = std::min(24.0, (frame.height - 44.0) / static_cast<double>(std::max<std::size_t>(1, list.size())));
+    const auto height = std::min(20.0, (frame.height - 44.0) / static_cast<double>(std::max<std::size_t>(1, list.size())));
     for (const auto& line : list) {
         scene.line({frame.x, y}, {frame.right(), y});
         scene.text({columns[0], y, frame.width * 0.3, height}, line.name, Ink::kMuted, Align::kLeft, 11.5);
         scene.text({columns[1], y, width, height}, line.a, Ink::kText, Align::kRight, 11.5);
         scene.text({columns[2], y, width, height}, line.b, Ink::kText, Align::kRight, 11.5);
-        scene.text({columns[3], y, frame.width * 0.22, height}, line.delta, line.is_same ? Ink::kMuted : Ink::kText, Align::kRight, 11.5);
+        scene.text({columns[3], y, frame.width * 0.18, height}, line.delta, line.is_same ? Ink::kMuted : Ink::kText, Align::kRight, 11.5);
         y += height;
     }
+}
+
+/// What takes the time in A and in B, on one axis.
+void both_courses(Canvas& canvas, const Frame& frame) {
+    auto& scene = canvas.scene;
+    scene.text({frame.x, frame.y, frame.width, 18.0}, "What takes the time, when: simulated, on one axis", Ink::kText, Align::kLeft, 13.5, true);
+    const auto end = canvas.answer.end();
+    if (end <= 0.0) {
+        scene.text({frame.x, frame.y + 24.0, frame.width, 18.0}, "not simulated yet", Ink::kMuted);
+        return;
+    }
+    const Frame plot{frame.x + 24.0, frame.y + 26.0, frame.width - 26.0, frame.height - 26.0 - 24.0};
+    const TimeScale scale{{0.0, end}, plot.x, plot.width};
+    const auto height = std::min(46.0, plot.height / 2.0);
+    std::size_t index = 0;
+    for (const auto* shown : {&canvas.answer.a, &canvas.answer.b}) {
+        const Frame row{plot.x, plot.y + static_cast<double>(index) * height, plot.width, height - 8.0};
+        scene.text({frame.x, row.y, 18.0, row.height}, index == 0 ? "A" : "B", Ink::kText, Align::kCentre, 12.0, true);
+        scene.add(RectMark{row, {Ink::kPanel}});
+        if (shown->course.run) {
+            add_critical_path(scene, *shown->course.run, scale, row);
+        }
+        ++index;
+    }
+    const auto area = scene.time_area;
+    canvas.time_axis(scale, {plot.x, plot.y, plot.width, 2.0 * height}, false);
+    scene.time_area = area;
 }
 
 }  // namespace
@@ -311,7 +338,11 @@ Scene compare_view(Canvas canvas) {
     MethodsChart{canvas, {body.x, body.y, left, top - 16.0}}.draw();
     breakdown(canvas, {body.x + left + 28.0, body.y, body.width - left - 28.0, top * 0.44});
     Crossover{canvas, {body.x, body.y + top + 6.0, left, body.height - top - 6.0}}.draw();
-    side_by_side(canvas, {body.x + left + 28.0, body.y + top * 0.5 + 8.0, body.width - left - 28.0, body.height - top * 0.5 - 12.0});
+    const Frame right{body.x + left + 28.0, body.y + top * 0.44 + 10.0, body.width - left - 28.0, body.height - top * 0.44 - 10.0};
+    side_by_side(canvas, {right.x, right.y, right.width, std::min(232.0, right.height)});
+    if (right.height > 330.0) {
+        both_courses(canvas, {right.x, right.y + 246.0, right.width, right.height - 246.0});
+    }
     return std::move(canvas.scene);
 }
 
@@ -327,7 +358,7 @@ Scene table_view(Canvas canvas) {
     // Columns are as wide as what they show, at most; what is left over goes to the first.
     std::vector<double> widths;
     for (std::size_t column = 0; column < table.columns.size(); ++column) {
-        auto width = text_width(table.columns[column], 11.5);
+        auto width = text_width(table.columns[column], 12.5);
         for (auto row = first; row < last; ++row) {
             width = std::max(width, text_width(table.rows[row].cells[column].text, 12.0));
         }
@@ -337,8 +368,9 @@ Scene table_view(Canvas canvas) {
     for (const auto width : widths) {
         sum += width;
     }
+    const auto spare = std::min(70.0, (body.width - sum) / static_cast<double>(widths.size()));
     for (auto& width : widths) {
-        width *= sum > body.width ? body.width / sum : 1.0;
+        width = sum > body.width ? width * body.width / sum : width + spare;
     }
     const auto row_cells = [&](double y, std::size_t row, bool is_head) {
         double x = body.x;

@@ -32,7 +32,7 @@ public:
         nodes(sankey_.receivers, false);
         auto x = canvas_.key({{"over NICs", {Ink::kNic, 0.75}}, {"over NVLink", {Ink::kNvlink, 0.75}, Pattern::kHatch}}, body.x, body.y);
         if (sankey_.other_bands > 0) {
-            x = canvas_.key({{grouped(sankey_.other_bands) + " smaller ones, " + format_bytes(Bytes{sankey_.other_bytes}) + ", not drawn", {Ink::kMuted, 0.35}}}, x, body.y);
+            x = canvas_.key({{grouped(sankey_.other_bands) + " smaller ones, " + size_text(static_cast<double>(sankey_.other_bytes)) + ", not drawn", {Ink::kMuted, 0.35}}}, x, body.y);
         }
         canvas_.scene.text({x, body.y, body.right() - x, 17.0}, "stays on its GPU: 0 B (trainers and generators are different GPUs)", Ink::kMuted, Align::kRight, 11.5);
     }
@@ -81,7 +81,7 @@ private:
             }
             const auto mark = canvas_.scene.add(RectMark{node.frame, {ink}, {}, 1.0, Pattern::kSolid, 1.5});
             const auto name = groups_.name(node.group);
-            const auto size = format_bytes(Bytes{node.bytes});
+            const auto size = size_text(static_cast<double>(node.bytes));
             canvas_.element({Target::Kind::kGroup, groups_.grouping(), node.group, 0},
                             name + (are_senders ? " sends " : " receives ") + size + ", " + share_text(node.bytes, total_.bytes()) + " of all",
                             node.frame, {mark});
@@ -127,7 +127,7 @@ public:
 
     void draw() {
         const auto& body = canvas_.body;
-        auto x = canvas_.scale("0", format_bytes(Bytes{most_}) + " (square-root scale)", body.x, body.y);
+        auto x = canvas_.scale("0", size_text(static_cast<double>(most_)) + " (square-root scale)", body.x, body.y);
         canvas_.key({{"has traffic on NICs", {Ink::kNic}, Pattern::kSolid}}, x, body.y);
         const auto top = 64.0;
         const auto sum = 74.0;
@@ -137,7 +137,8 @@ public:
         const auto cell_height = std::min(area_.height / static_cast<double>(rows_.size()), 48.0);
         area_.width = cell_width * static_cast<double>(columns_.size());
         area_.height = cell_height * static_cast<double>(rows_.size());
-        canvas_.scene.text({body.x, area_.y - 18.0, 104.0, 16.0}, "sends ↓  receives →", Ink::kMuted, Align::kRight, 10.5);
+        canvas_.scene.text({body.x, area_.y - 38.0, 104.0, 15.0}, "receives →", Ink::kMuted, Align::kRight, 10.5);
+        canvas_.scene.text({body.x, area_.y - 21.0, 104.0, 15.0}, "sends ↓", Ink::kMuted, Align::kRight, 10.5);
         if (matrix_.groups > kMostGroups) {
             grid();
         } else {
@@ -173,7 +174,7 @@ private:
     }
 
     void cells(double width, double height) {
-        const bool has_numbers = width >= 48.0 && height >= 13.0;
+        const bool has_numbers = width >= 40.0 && height >= 13.0;
         for (std::size_t r = 0; r < rows_.size(); ++r) {
             for (std::size_t c = 0; c < columns_.size(); ++c) {
                 const auto& flow = matrix_.at(rows_[r], columns_[c]);
@@ -187,7 +188,7 @@ private:
                     canvas_.scene.add(RectMark{{frame.x, frame.bottom() - 2.5, frame.width, 2.5}, {Ink::kNic}});
                 }
                 if (has_numbers) {
-                    canvas_.scene.add(TextMark{frame, format_bytes(Bytes{flow.bytes()}), {Ink::kText}, Align::kCentre, std::min(11.0, width / 7.0), false, paint});
+                    canvas_.scene.add(TextMark{frame, size_text(static_cast<double>(flow.bytes())), {Ink::kText}, Align::kCentre, std::min(11.0, width / 4.6), false, paint});
                 }
                 const Target target{Target::Kind::kPair, groups_.grouping(), rows_[r], columns_[c]};
                 canvas_.element(target, groups_.name(rows_[r]) + " to " + groups_.name(columns_[c]) + ", " + bytes_text(flow) + ", " + share_text(flow.bytes(), total_.bytes()) + " of all", frame, {mark});
@@ -234,15 +235,15 @@ private:
             const auto bytes = matrix_.row(rows_[r]).bytes();
             const auto y = area_.y + static_cast<double>(r) * height;
             if (has_text) {
-                canvas_.scene.text({area_.right() + 6.0, y, 68.0, height}, format_bytes(Bytes{bytes}), Ink::kMuted, Align::kLeft, 10.5);
+                canvas_.scene.text({area_.right() + 6.0, y, 68.0, height}, size_text(static_cast<double>(bytes)), Ink::kMuted, Align::kLeft, 10.5);
             } else {
                 canvas_.scene.add(RectMark{{area_.right() + 6.0, y, 60.0 * static_cast<double>(bytes) / static_cast<double>(most), std::max(1.0, height - 0.5)}, {Ink::kMuted}});
             }
         }
-        if (width >= 48.0) {
+        if (width >= 40.0) {
             for (std::size_t c = 0; c < columns_.size(); ++c) {
                 canvas_.scene.text({area_.x + static_cast<double>(c) * width, area_.bottom() + 4.0, width, 15.0},
-                                   format_bytes(Bytes{matrix_.column(columns_[c]).bytes()}), Ink::kMuted, Align::kCentre, 10.5);
+                                   size_text(static_cast<double>(matrix_.column(columns_[c]).bytes())), Ink::kMuted, Align::kCentre, 10.5);
             }
         }
         canvas_.scene.text({area_.right() + 6.0, area_.y - 22.0, 70.0, 15.0}, "all", Ink::kMuted, Align::kLeft, 10.5);

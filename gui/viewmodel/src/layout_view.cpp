@@ -124,9 +124,12 @@ public:
         // Long rows break, so that cells stay square where there is room.
         const Frame area{frame.x + label, frame.y + 44.0, frame.width - label, frame.height - 44.0};
         std::size_t lines = 1;
-        while (static_cast<double>(widest) / static_cast<double>(lines) * 1.6 > area.width / (area.height / static_cast<double>(rows * lines)) && lines < widest &&
-               area.height / static_cast<double>(rows * (lines + 1)) >= 12.0) {
-            ++lines;
+        for (std::size_t more = 2; more <= widest && area.height / static_cast<double>(rows * more) >= 12.0; ++more) {
+            const auto width = area.width / static_cast<double>(widest) * static_cast<double>(lines);
+            const auto height = area.height / static_cast<double>(rows * lines);
+            if (widest % more == 0 && width * 1.5 < height * 2.0 * static_cast<double>(more) / static_cast<double>(lines)) {
+                lines = more;
+            }
         }
         const auto columns = (widest + lines - 1) / lines;
         const auto step_x = std::min(64.0, area.width / static_cast<double>(columns));
@@ -160,7 +163,7 @@ private:
         for (const auto rank : members) {
             bytes += held_.bytes[rank];
         }
-        const auto size = format_bytes(Bytes{static_cast<std::uint64_t>(bytes / static_cast<double>(members.size()))});
+        const auto size = size_text(bytes / static_cast<double>(members.size()));
         if (frame.height >= 30.0) {
             canvas_.scene.text({frame.x, frame.y + frame.height / 2.0 - 16.0, frame.width, 16.0}, stages.name(group), Ink::kText, Align::kRight, 12.0);
             canvas_.scene.text({frame.x, frame.y + frame.height / 2.0, frame.width, 15.0}, size + " each", Ink::kMuted, Align::kRight, 11.0);
@@ -311,7 +314,7 @@ private:
         const auto layers = one_.logical_tensors();
         canvas_.scene.text({frame.x, frame.y, frame.width, 19.0}, short_name(one_.parameter.name) + "   [" + shape + "]", Ink::kText, Align::kLeft, 13.5, true);
         const auto copies = one_.destinations.front().shards().empty() ? 1 : one_.destinations.front().shards().front().members.size();
-        auto line = (layers > 1 ? std::to_string(layers) + " layers, " : std::string{}) + format_bytes(one_.parameter.bytes()) + ".  ";
+        auto line = (layers > 1 ? std::to_string(layers) + " layers, " : std::string{}) + size_text(one_.parameter.bytes().as_double()) + ".  ";
         line += trains.empty() ? "Each trainer of a stage holds all of it" : "Filled bands: what each trainer of stage " + std::to_string(one_.slices.front().train_stage) + " holds";
         line += generates.empty() ? "; every generator wants all of it." : ".  Dashed frames: what each generator wants; each overlap is a message.";
         line += copies > 1 ? "  " + std::to_string(copies) + " generators want the same part." : "";
@@ -325,39 +328,46 @@ private:
         return {area.x + x0 * area.width, area.y + y0 * area.height, (x1 - x0) * area.width, (y1 - y0) * area.height};
     }
 
+    /// "T16 +7": the first rank that has a shard, and how many more have the same.
+    [[nodiscard]] std::string shard_name(const Shard& shard, std::uint32_t first) const {
+        return short_rank(first + shard.members.front(), canvas_.answer.train_gpus()) + (shard.members.size() > 1 ? " +" + std::to_string(shard.members.size() - 1) : "");
+    }
+
+    [[nodiscard]] bool has_focus(const Shard& shard, std::uint32_t first) const {
+        return std::ranges::any_of(shard.members, [&](std::uint32_t member) { return focus_.own.contains(first + member); });
+    }
+
     void shards(const Distribution& distribution, std::uint32_t first, const Frame& area, bool is_train) {
-        const auto train_gpus = canvas_.answer.train_gpus();
+        bool names_fit = true;
+        for (const auto& shard : distribution.shards()) {
+            const auto frame = place(shard.boxes.front(), area);
+            names_fit = names_fit && frame.width >= text_width(shard_name(shard, first), 10.0) && (!is_train || frame.height >= 12.0);
+        }
         std::size_t index = 0;
         for (const auto& shard : distribution.shards()) {
-            const auto rank = first + shard.members.front();
-            bool is_focus = false;
-            for (const auto member : shard.members) {
-                is_focus = is_focus || focus_.own.contains(first + member);
-            }
-            auto name = short_rank(rank, train_gpus) + (shard.members.size() > 1 ? " +" + std::to_string(shard.members.size() - 1) : "");
             for (const auto& box : shard.boxes) {
                 const auto frame = place(box, area);
-                if (is_train) {
-                    const Paint paint{Ink::kTrain, index % 2 == 0 ? 0.55 : 0.3};
-                    canvas_.scene.add(RectMark{frame, is_focus ? Paint{Ink::kAccent, 0.8} : paint});
-                    if (frame.height >= 11.0 && frame.width >= 26.0) {
-                        canvas_.scene.text({frame.x + 4.0, frame.y, std::min(64.0, frame.width - 6.0), std::min(frame.height, 16.0)}, name, Ink::kText, Align::kLeft, 10.5);
-                    }
-                } else {
-                    canvas_.scene.add(RectMark{frame, is_focus ? Paint{Ink::kAccent, 0.35} : Paint{}, {Ink::kGenerate}, is_focus ? 3.0 : 1.2, Pattern::kSolid, 0.0, true});
-                    if (frame.width >= text_width(name, 10.0) && index * 1 < 200 && frame.y < area.y + 1.0) {
-                        canvas_.scene.text({frame.x, area.y - 16.0, frame.width, 14.0}, name, Ink::kGenerate, Align::kCentre, 10.0);
-                    }
+                is_train ? held(frame, has_focus(shard, first), index) : wanted(frame, has_focus(shard, first));
+                if (names_fit && is_train) {
+                    canvas_.scene.text({frame.x + 4.0, frame.y, std::min(80.0, frame.width - 6.0), std::min(frame.height, 18.0)}, shard_name(shard, first), Ink::kText, Align::kLeft, 10.5);
+                } else if (names_fit && frame.y < area.y + 1.0) {
+                    canvas_.scene.text({frame.x, area.y - 16.0, frame.width, 14.0}, shard_name(shard, first), Ink::kGenerate, Align::kCentre, 10.0);
                 }
             }
             ++index;
         }
-        if (!is_train && !distribution.shards().empty() && distribution.shards().size() == 1) {
-            return;
+        if (!names_fit) {
+            const auto names = shard_name(distribution.shards().front(), first) + " to " + shard_name(distribution.shards().back(), first);
+            is_train ? canvas_.scene.text({area.x - 96.0, area.y, 90.0, 14.0}, names, Ink::kTrain, Align::kRight, 10.0)
+                     : canvas_.scene.text({area.x, area.y - 16.0, area.width, 14.0}, names + ", from left to right", Ink::kGenerate, Align::kLeft, 10.5);
         }
-        if (!is_train && area.width / static_cast<double>(distribution.shards().size()) < 34.0) {
-            canvas_.scene.text({area.x, area.y - 16.0, area.width, 14.0}, "G0 to G" + std::to_string(distribution.shards().size() - 1) + ", from left to right", Ink::kGenerate, Align::kLeft, 10.5);
-        }
+    }
+
+    void held(const Frame& frame, bool is_focus, std::size_t index) {
+        canvas_.scene.add(RectMark{frame, is_focus ? Paint{Ink::kAccent, 0.8} : Paint{Ink::kTrain, index % 2 == 0 ? 0.55 : 0.3}});
+    }
+    void wanted(const Frame& frame, bool is_focus) {
+        canvas_.scene.add(RectMark{frame, is_focus ? Paint{Ink::kAccent, 0.35} : Paint{}, {Ink::kGenerate}, is_focus ? 3.0 : 1.2, Pattern::kSolid, 0.0, true});
     }
 
     Canvas& canvas_;
@@ -383,7 +393,7 @@ Scene layout_view(Canvas canvas) {
     auto& body = canvas.body;
     const auto most = std::max(held.most_train, held.most_generate);
     auto x = state.now ? canvas.scale("idle", "full rate", body.x, body.y)
-                       : canvas.scale("0", format_bytes(Bytes{static_cast<std::uint64_t>(most)}) + (is_class_chosen ? " of this tensor on a GPU" : " of weights on a GPU"), body.x, body.y);
+                       : canvas.scale("0", size_text(most) + (is_class_chosen ? " of this tensor on a GPU" : " of weights on a GPU"), body.x, body.y);
     if (std::ranges::find(held.has_replica, 1) != held.has_replica.end() && busy.empty()) {
         x = canvas.key({{"others hold the same", heat_paint(0.6), Pattern::kHatch}}, x, body.y);
     }

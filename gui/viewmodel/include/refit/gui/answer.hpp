@@ -27,6 +27,7 @@ struct Question {
     std::shared_ptr<const Plan> plan = nullptr;  ///< From a file, in place of A's.
     std::string origin = {};                     ///< Name or file of what was opened; empty: the scenario's name.
     bool is_draft = false;                       ///< The closed form alone: while a slider moves.
+    bool operator==(const Question&) const = default;
 };
 
 /// A method with all that the views draw of it.
@@ -68,6 +69,7 @@ struct Answer {
     Shown a;
     Shown b;
     std::map<Method, Measured> measured;
+    std::string pinned;             ///< Name of the scenario that B is of, where that is another.
     std::vector<SweepPoint> sweep;  ///< By NIC rate, ascending; empty for a draft.
 
     [[nodiscard]] const Groups& by(Grouping grouping) const { return groups[static_cast<std::size_t>(grouping)]; }
@@ -88,6 +90,9 @@ struct Steps {
 
 /// The answer with measured times beside its predictions.
 [[nodiscard]] std::shared_ptr<const Answer> with_measured(const Answer& answer, std::map<Method, Measured> measured);
+
+/// The answer with A of another one in place of its B: what was pinned.
+[[nodiscard]] std::shared_ptr<const Answer> with_pinned(const Answer& answer, const Answer& pinned);
 
 /// "reshard (hybrid)", "gather-and-broadcast", "all weights, optimal" …
 [[nodiscard]] std::string title_of(Method method);

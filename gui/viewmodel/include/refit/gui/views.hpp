@@ -34,7 +34,7 @@ struct ViewState {
     View view = View::kLayout;
     std::optional<Grouping> grouping;  ///< Nothing: as fine as the view can show well.
     Direction direction = Direction::kAll;
-    std::uint32_t top = 40;            ///< Most ribbons; the rest is drawn as "other".
+    std::uint32_t top = 200;           ///< Most ribbons; the rest is drawn as "other".
     Filter filter;
     std::optional<TimeWindow> window;  ///< Nothing: all of the time.
     Target selection;

@@ -41,6 +41,7 @@ public:
 
     [[nodiscard]] const DraftField* find(std::string_view name) const;
     [[nodiscard]] const std::map<std::string, DraftField, std::less<>>& fields() const noexcept { return fields_; }
+    bool operator==(const ScenarioDraft&) const = default;
 
 private:
     std::map<std::string, DraftField, std::less<>> fields_;
