@@ -240,4 +240,29 @@ Result<ScenarioDraft> draft_from_json(const Json& json, const std::string& origi
     return reader.finish();
 }
 
+Json to_json(const ScenarioDraft& draft) {
+    Json json{{"schema", "refit.scenario"}, {"schema_version", "1.0"}};
+    for (const auto& [name, field] : draft.fields()) {
+        // A plain field that others lie below becomes their "name".
+        const auto below = draft.fields().lower_bound(name + ".");
+        const bool is_section = below != draft.fields().end() && below->first.starts_with(name + ".");
+        auto pointer = "/" + (is_section ? name + ".name" : name);
+        std::ranges::replace(pointer, '.', '/');
+        auto& place = json[Json::json_pointer{pointer}];
+        if (name == "published") {
+            place = Json::array();
+            for (std::size_t at = 0; at < field.text.size();) {
+                const auto end = std::min(field.text.find(',', at), field.text.size());
+                place.push_back(field.text.substr(at, end - at));
+                at = end + 1;
+            }
+        } else if (field.kind == DraftField::Kind::kText) {
+            place = field.text;
+        } else {
+            place = Json::parse(field.text);
+        }
+    }
+    return json;
+}
+
 }  // namespace refit::io
