@@ -3,15 +3,20 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
+#include "checkpoint.hpp"
 #include "options.hpp"
+#include "rates_file.hpp"
 #include "refit/check.hpp"
+#include "refit/exec/host_rates.hpp"
 #include "refit/exec/machine.hpp"
 #include "refit/exec/measure.hpp"
 #include "refit/exec/transport_kind.hpp"
@@ -132,10 +137,28 @@ int run_plan(const Options& options) {
         return refuse(file.error(), false);
     }
     if (options.pack_bytes.empty() && request->transport == TransportKind::kHost) {
-        request->settings.pack_bytes = pack_for(this_machine().available, file->train_gpus, request->settings.pack_bytes);
+        request->settings.pack_bytes =
+            pack_for(this_machine().available, file->train_gpus, request->settings.pack_bytes);
     }
     const program::Schedule schedule{file->plan, file->workload, file->train_gpus, request->settings};
     request->job.schedule = &schedule;
+    std::unique_ptr<TensorSource> data;
+    if (!options.data.empty()) {
+        auto opened = open_checkpoint(options.data, file->workload);
+        if (!opened) {
+            return refuse(opened.error(), false);
+        }
+        data = std::move(*opened);
+        request->job.data = data.get();
+    }
+    std::optional<Seconds> predicted;
+    if (!options.system.empty()) {
+        const auto rates = read_host_rates(options.system);
+        if (!rates) {
+            return refuse(rates.error(), false);
+        }
+        predicted = predict_host(schedule, *rates);
+    }
     const auto measurement = measure(**transport, request->job, {options.warm_up, options.runs});
     if (!measurement) {
         return refuse(measurement.error(), !is_refusal(measurement.error()));
@@ -143,17 +166,41 @@ int run_plan(const Options& options) {
     if (!(*transport)->reports()) {
         return cli::kOk;
     }
-    const Measured measured{
-        *file, *measurement, std::string{(*transport)->name()}, (*transport)->machine(), schedule.waves()};
+    const Measured measured{*file,
+                            *measurement,
+                            std::string{(*transport)->name()},
+                            (*transport)->machine(),
+                            schedule.waves(),
+                            predicted};
     return write_output(options.format == Format::kJson
                             ? report_json(measured).dump(1) + "\n"
                             : report_text(measured, options.format == Format::kMarkdown),
                         options);
 }
 
+int probe(const Options& options) {
+    if (options.transport != "host") {
+        return refuse(
+            {{ErrorCode::kUnsupported, "probe", "probe measures the transport host alone", "--transport"}},
+            false);
+    }
+    const auto machine = this_machine();
+    const bool has_terminal = isatty(STDERR_FILENO) == 1 && !options.is_quiet;
+    const auto rates = probe_host(options.threads == 0 ? machine.cores : options.threads,
+                                  Bytes{machine.available.count() / 4},
+                                  [&](double done) {
+                                      if (has_terminal) {
+                                          std::cerr << "\r\033[K  " << static_cast<int>(done * 100) << " %"
+                                                    << std::flush;
+                                      }
+                                  });
+    std::cerr << (has_terminal ? "\r\033[K" : "");
+    return rates ? write_output(system_json(*rates, machine).dump(1) + "\n", options)
+                 : refuse(rates.error(), true);
+}
+
 int run(const Options& options) {
-    return options.command == Command::kProbe ? usage_error("probe is not part of this version")
-                                              : run_plan(options);
+    return options.command == Command::kProbe ? probe(options) : run_plan(options);
 }
 
 }  // namespace
