@@ -133,12 +133,13 @@ public:
         const auto sum = 74.0;
         area_ = {body.x + 112.0, body.y + 26.0 + top, body.width - 112.0 - sum, body.height - 26.0 - top - 24.0};
         // Cells are no wider than they need be: the picture stays readable.
-        const auto cell_width = std::min(area_.width / static_cast<double>(columns_.size()), 96.0);
-        const auto cell_height = std::min(area_.height / static_cast<double>(rows_.size()), 48.0);
+        const auto cell_width = std::min(area_.width / static_cast<double>(columns_.size()), 150.0);
+        const auto cell_height = std::min(area_.height / static_cast<double>(rows_.size()), 72.0);
+        area_.x += (area_.width - cell_width * static_cast<double>(columns_.size())) / 2.0;
         area_.width = cell_width * static_cast<double>(columns_.size());
         area_.height = cell_height * static_cast<double>(rows_.size());
-        canvas_.scene.text({body.x, area_.y - 38.0, 104.0, 15.0}, "receives →", Ink::kMuted, Align::kRight, 10.5);
-        canvas_.scene.text({body.x, area_.y - 21.0, 104.0, 15.0}, "sends ↓", Ink::kMuted, Align::kRight, 10.5);
+        canvas_.scene.text({area_.x - 112.0, area_.y - 38.0, 104.0, 15.0}, "receives →", Ink::kMuted, Align::kRight, 10.5);
+        canvas_.scene.text({area_.x - 112.0, area_.y - 21.0, 104.0, 15.0}, "sends ↓", Ink::kMuted, Align::kRight, 10.5);
         if (matrix_.groups > kMostGroups) {
             grid();
         } else {
@@ -207,7 +208,7 @@ private:
             canvas_.scene.add(RectMark{{area_.x - 5.0, y - height / 2.0, 4.0, height}, {ink}});
             if (y >= last + 12.0) {
                 last = y;
-                canvas_.scene.text({canvas_.body.x, y - 8.0, 102.0, 16.0}, groups_.name(rows_[r]), Ink::kText, Align::kRight, 11.0);
+                canvas_.scene.text({area_.x - 112.0, y - 8.0, 102.0, 16.0}, groups_.name(rows_[r]), Ink::kText, Align::kRight, 11.0);
             }
         }
         last = -100.0;
