@@ -13,6 +13,7 @@
 #include "compare_table.hpp"
 #include "explain_text.hpp"
 #include "faults_text.hpp"
+#include "measured_table.hpp"
 #include "progress.hpp"
 #include "records_text.hpp"
 #include "refit/compare.hpp"
@@ -83,7 +84,15 @@ CompareRequest make_request(const Options& options, Faults& all_faults) {
     return request;
 }
 
-std::string rendered(const Report& report, const Scenario& scenario, const Options& options) {
+std::string rendered(const Report& report,
+                     const Scenario& scenario,
+                     const std::vector<MeasuredRefit>& measured,
+                     const Options& options) {
+    if (!measured.empty()) {
+        return options.format == Format::kJson  ? measured_json(report, measured, scenario.name)
+               : options.format == Format::kCsv ? measured_csv(report, measured)
+                                                : measured_table(report, measured, scenario.name, options.format == Format::kMarkdown);
+    }
     switch (options.format) {
         case Format::kJson:
             return io::to_json(report, scenario).dump(1) + "\n";
@@ -100,14 +109,17 @@ std::string rendered(const Report& report, const Scenario& scenario, const Optio
     return compare_table(report, scenario, options.scenario, !options.steps.empty());
 }
 
-int answer(const Options& options, const Scenario& scenario, CompareRequest request) {
+int answer(const Options& options,
+           const Scenario& scenario,
+           const std::vector<MeasuredRefit>& measured,
+           CompareRequest request) {
     std::optional<Report> report;
     {
         Progress progress{options.shows_progress};
         request.progress = [&](std::string_view what, double done) { progress.tell(what, done); };
         report = compare(scenario, request);
     }
-    const auto status = write_output(rendered(*report, scenario, options), options);
+    const auto status = write_output(rendered(*report, scenario, measured, options), options);
     std::cerr << (options.format == Format::kJson ? std::string{} : describe_warnings(report->warnings));
     const bool is_answered = std::ranges::any_of(report->methods, [](const MethodReport& method) { return method.refused.empty(); });
     return status != kOk ? status : is_answered ? kOk : kInfeasible;
@@ -127,6 +139,7 @@ int run_comparison(const Options& options, const io::Library& library) {
     }
     const bool can_cure = faults.empty();
     const auto scenario = draft ? take(io::resolve(*draft, library), faults) : std::nullopt;
+    const auto measured = take(read_measured(options.measured), faults);
     if (!faults.empty()) {
         return refuse(faults, options, can_cure && draft ? &*draft : nullptr, &library);
     }
@@ -135,7 +148,7 @@ int run_comparison(const Options& options, const io::Library& library) {
         return refuse(published.error(), options);
     }
     request.published = *published;
-    return answer(options, *scenario, std::move(request));
+    return answer(options, *scenario, *measured, std::move(request));
 }
 
 }  // namespace refit::cli

@@ -202,6 +202,11 @@ void add_fit(CLI::App& command, Options& options, Raw& raw) {
 void add_commands(CLI::App& app, Options& options, Raw& raw) {
     auto& compare = *app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try");
     compare.add_flag("--simulate", options.simulates, "also run each method event by event")->group(kOutputGroup);
+    compare.add_option("--measured", options.measured, "lay reports of refit-exec beside the predictions")
+        ->type_name("FILE,...")
+        ->allow_extra_args(false)
+        ->delimiter(',')
+        ->group(kOutputGroup);
     add_comparison(compare, options, raw);
     add_comparison(*app.add_subcommand("explain", "every term of each method with its formula, values and source"), options, raw);
     add_check(*app.add_subcommand("check", "every reason why a refit cannot run, each with what would"), options, raw);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "refit/io/recipe.hpp"
 #include "refit/io/rules_json.hpp"
 #include "refit/io/safetensors.hpp"
+#include "refit/shrink.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit::io {
@@ -114,6 +116,17 @@ bool is_called(const Json& json, const std::string& name) {
     });
 }
 
+/// "deepseek-v3/64" in two: a model, and by what its widths are divided.
+std::optional<std::pair<std::string, std::uint32_t>> divided_name(const std::string& name) {
+    const auto slash = name.rfind('/');
+    std::uint32_t divisor = 0;
+    const auto* end = name.data() + name.size();
+    if (slash == std::string::npos || std::from_chars(name.data() + slash + 1, end, divisor).ptr != end || divisor == 0) {
+        return std::nullopt;
+    }
+    return std::pair{name.substr(0, slash), divisor};
+}
+
 }  // namespace
 
 Result<Library> Library::open(fs::path folder) {
@@ -166,6 +179,16 @@ Result<fs::path> Library::locate(const char* kind, const std::string& name, cons
 }
 
 Result<Inventory> Library::model(const std::string& name) const {
+    if (const auto small = divided_name(name); small && std::ranges::binary_search(names("models"), small->first)) {
+        const auto facts = read_config(folder_ / "models" / (small->first + ".json"));
+        if (!facts) {
+            return Failure{facts.error()};
+        }
+        Faults ignored;
+        auto small_facts = shrunk(*facts, small->second);
+        small_facts.set("_title", facts->text_or("_title", small->first, ignored) + " / " + std::to_string(small->second));
+        return Inventory::make(name, small_facts);
+    }
     if (is_hub_name(name)) {
         const auto id = model_of_hub_name(name);
         return id ? model(*id) : Result<Inventory>{Failure{id.error()}};

@@ -186,7 +186,7 @@ public:
         for (std::uint32_t deed = 0; deed < deeds().size(); ++deed) {
             if (groups_.place(deeds()[deed].first, rank) != kNone) {
                 for (const auto& piece : *packs_[deed]) {
-                    cargo.push_back({deed, piece.tensor, piece.box});
+                    cargo.push_back({deed, piece.tensor, piece.box, 0, true, false, true});
                 }
             }
         }
@@ -266,11 +266,29 @@ private:
         return {tensor, box, box.volume() * sight_.workload.classes()[tensor.parameter].element_bytes()};
     }
 
+    /// What of a box anyone holds: all of it but where a tensor has rows that are padding.
+    void add_held(const Tensor& tensor, const Box& box, std::vector<Piece>& pieces) const {
+        std::vector<Piece> held;
+        std::uint64_t elements = 0;
+        for (const auto& shard : sight_.workload.classes()[tensor.parameter].source.shards()) {
+            for (const auto& part : shard.boxes) {
+                if (const auto common = intersection(part, box); common && common->volume() > 0) {
+                    held.push_back(piece(tensor, *common));
+                    elements += common->volume();
+                }
+            }
+        }
+        if (elements == box.volume()) {
+            held = {piece(tensor, box)};
+        }
+        pieces.insert(pieces.end(), held.begin(), held.end());
+    }
+
     [[nodiscard]] std::vector<Piece> whole_tensors(std::span<const std::uint32_t> classes) const {
         std::vector<Piece> pieces;
         for (const auto& run : export_order(sight_.workload, classes)) {
             const auto& shape = sight_.workload.classes()[run.parameter].source.shape();
-            pieces.push_back(piece({run.parameter, run.slice, run.tensor}, Box::whole(shape)));
+            add_held({run.parameter, run.slice, run.tensor}, Box::whole(shape), pieces);
         }
         return pieces;
     }
@@ -284,7 +302,7 @@ private:
         for (const auto& part : collective.parts) {
             const bool is_copy = sight_.workload.classes()[part.parameter].slices[part.slice].is_copy;
             for (std::uint32_t t = 0; t < part.tensors && !is_copy; ++t) {
-                pieces.push_back(piece({part.parameter, part.slice, part.first_tensor + t}, part.box));
+                add_held({part.parameter, part.slice, part.first_tensor + t}, part.box, pieces);
             }
         }
         return pieces;

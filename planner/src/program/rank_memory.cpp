@@ -105,7 +105,7 @@ void RankMemory::give(const Part& part,
 }
 
 void RankMemory::take(
-    const Part& part, std::uint32_t index, std::uint32_t wave, bool is_kept, std::vector<Landing>& landings) {
+    const Part& part, std::uint32_t index, std::uint32_t wave, Use use, std::vector<Landing>& landings) {
     std::vector<Box> left{part.box};
     const auto land = [&](const Tensor& tensor) {
         const auto found = destinations_.find(tensor);
@@ -118,7 +118,7 @@ void RankMemory::take(
     };
     land(part.tensor);
     const auto& slices = workload_.classes()[part.tensor.parameter].slices;
-    for (std::uint32_t slice = 0; slice < slices.size(); ++slice) {
+    for (std::uint32_t slice = 0; use.serves_copies && slice < slices.size(); ++slice) {
         if (slices[slice].is_copy && slice != part.tensor.slice && !slices[part.tensor.slice].is_copy) {
             const auto number = logical_number(workload_, part.tensor);
             if (number < slices[slice].layers) {
@@ -126,7 +126,7 @@ void RankMemory::take(
             }
         }
     }
-    for (const auto& box : is_kept ? left : std::vector<Box>{}) {
+    for (const auto& box : use.is_kept ? left : std::vector<Box>{}) {
         scratch_[part.tensor].push_back(static_cast<std::uint32_t>(regions_.size()));
         landings.push_back({index, static_cast<std::uint32_t>(regions_.size()), box});
         regions_.push_back({part.tensor, box, Arena::kScratch, part.element_bytes, 0, wave, wave});

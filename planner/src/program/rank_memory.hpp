@@ -12,6 +12,12 @@
 
 namespace refit::program {
 
+/// To what end a rank takes a part.
+struct Use {
+    bool is_kept = false;
+    bool serves_copies = false;
+};
+
 /// What one rank holds and wants, while its program is made.
 class RankMemory {
 public:
@@ -20,13 +26,10 @@ public:
     /// Where the elements of a part lie that the rank gives in a wave. Errors: std::logic_error where it has
     /// not all.
     void give(const Part& part, std::uint32_t index, std::uint32_t wave, std::vector<Landing>& landings);
-    /// Where the elements of a part are put: those that the rank wants in their place, and if `is_kept`, the
-    /// rest in scratch.
-    void take(const Part& part,
-              std::uint32_t index,
-              std::uint32_t wave,
-              bool is_kept,
-              std::vector<Landing>& landings);
+    /// Where the elements of a part are put: those that the rank wants in their place, or in that of a copy
+    /// if it may serve one; the rest, if it is kept, in scratch.
+    void take(
+        const Part& part, std::uint32_t index, std::uint32_t wave, Use use, std::vector<Landing>& landings);
 
     /// Gives every region its place; the regions, and the size of each arena. `waves`: of the program.
     [[nodiscard]] std::pair<std::vector<Region>, std::array<std::uint64_t, kArenas>> place(

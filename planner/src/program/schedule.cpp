@@ -115,7 +115,11 @@ private:
             if (operation.gives(operation.parts.back())) {
                 memory_.give(operation.parts.back(), index, wave, operation.landings);
             } else if (item.is_taken) {
-                memory_.take(operation.parts.back(), index, wave, item.is_kept, operation.landings);
+                memory_.take(operation.parts.back(),
+                             index,
+                             wave,
+                             {item.is_kept, item.serves_copies},
+                             operation.landings);
             }
         }
         program_.waves[wave].operations.push_back(std::move(operation));

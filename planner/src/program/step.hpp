@@ -25,8 +25,9 @@ struct Cargo {
     Tensor tensor;
     Box box;
     std::uint32_t owner = 0;
-    bool is_taken = true;  ///< By a rank that does not give it: it has a use for some of it.
-    bool is_kept = false;  ///< For a while, also where the rank does not want it for good.
+    bool is_taken = true;        ///< By a rank that does not give it: it has a use for some of it.
+    bool is_kept = false;        ///< For a while, also where the rank does not want it for good.
+    bool serves_copies = false;  ///< Also those who want it as a copy: the head of a tied embedding.
 };
 
 /// Groups of ranks, each once.

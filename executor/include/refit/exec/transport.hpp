@@ -3,12 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "refit/exec/injection.hpp"
 #include "refit/program_schedule.hpp"
 #include "refit/result.hpp"
 #include "refit/units.hpp"
@@ -20,7 +20,8 @@ struct Job {
     const program::Schedule* schedule = nullptr;  ///< Outlives the transport.
     std::chrono::milliseconds deadline{30'000};   ///< For each call that waits for other ranks.
     std::uint32_t threads = 0;                    ///< Of one process; 0: as many as the machine has.
-    bool streams = false;  ///< Stores that bypass the caches, where the machine has them.
+    bool streams = false;               ///< Stores that bypass the caches, where the machine has them.
+    std::vector<Injection> injections;  ///< For tests of how a run fails.
 };
 
 /// How long one rank took. Unit: s, from the common start of the iteration.
@@ -42,6 +43,8 @@ struct RankRecord {
     std::uint64_t digest = 0;    ///< Of the program that it ran.
     std::uint64_t elements = 0;  ///< Compared in its destinations.
     std::uint64_t checksum = 0;  ///< Of its destination arena; 0 where it has none.
+    std::uint64_t sent = 0;      ///< Bytes that it gave others in one run.
+    std::uint64_t received = 0;  ///< Bytes that it took in one run.
 };
 
 /// The first destination element that is not what it should be.

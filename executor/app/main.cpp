@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+
+#include "options.hpp"
+#include "refit/check.hpp"
+#include "refit/exec/machine.hpp"
+#include "refit/exec/measure.hpp"
+#include "refit/exec/transport_kind.hpp"
+#include "refit/io/json_file.hpp"
+#include "refit/io/plan_file.hpp"
+#include "refit/quantity.hpp"
+#include "report.hpp"
+
+namespace refit::exec {
+namespace {
+
+/// One fault a line, and what the user may conclude.
+int refuse(const Faults& faults, bool has_run) {
+    std::cerr << "refit-exec: " << (has_run ? "the refit failed" : "this cannot run") << ": " << faults.size()
+              << (faults.size() == 1 ? " fault" : " faults") << (has_run ? "." : ". Nothing was moved.")
+              << "\n\n";
+    std::size_t number = 0;
+    for (const auto& fault : faults) {
+        std::cerr << "  " << ++number << ". " << fault.message
+                  << (fault.where.empty() ? "" : "\n     at " + fault.where) << "\n";
+    }
+    if (has_run &&
+        std::ranges::none_of(faults, [](const Fault& fault) { return fault.rule == "old-weights-lost"; })) {
+        std::cerr << "\nThe generators still serve the weights from before the refit.\n";
+    }
+    return has_run ? kRunFailed : cli::exit_code_of(faults);
+}
+
+/// Faults of the request itself, not of a run.
+bool is_refusal(const Faults& faults) {
+    const auto& rule = faults.front().rule;
+    return rule == "too-little-memory" || rule == "transport" ||
+           faults.front().code == ErrorCode::kInvalidInput || faults.front().code == ErrorCode::kIo;
+}
+
+/// What the options say beside the plan.
+struct Request {
+    TransportKind transport = TransportKind::kHost;
+    Job job;
+    program::Settings settings;
+};
+
+Result<Request> read_request(const Options& options) {
+    Faults faults;
+    Request request;
+    request.transport = take(parse_transport(options.transport), faults).value_or(TransportKind::kHost);
+    const auto amount = [&](const std::string& text, const char* flag, Bytes& bytes) {
+        if (!text.empty()) {
+            auto read = parse_bytes(text);
+            if (!read) {
+                read.error().front().where = flag;
+            }
+            bytes = take(std::move(read), faults).value_or(bytes);
+        }
+    };
+    amount(options.wave_bytes, "--wave", request.settings.wave_bytes);
+    amount(options.pack_bytes, "--pack", request.settings.pack_bytes);
+    auto deadline = parse_duration(options.deadline);
+    if (!deadline) {
+        deadline.error().front().where = "--deadline";
+    }
+    if (const auto seconds = take(std::move(deadline), faults)) {
+        request.job.deadline = std::chrono::milliseconds{static_cast<std::int64_t>(seconds->value() * 1e3)};
+    }
+    for (const auto& text : options.injections) {
+        if (const auto injection = take(parse_injection(text), faults)) {
+            request.job.injections.push_back(*injection);
+        }
+    }
+    request.job.threads = options.threads;
+    request.job.streams = options.streams;
+    return faults.empty() ? Result<Request>{request} : fail(std::move(faults));
+}
+
+int write_output(const std::string& text, const Options& options) {
+    if (options.output.empty()) {
+        std::cout << text << std::flush;
+        return std::cout ? cli::kOk : cli::kIoError;
+    }
+    const auto written = io::write_whole(options.output, text);
+    return written ? cli::kOk : refuse(written.error(), false);
+}
+
+Result<io::PlanFile> proven_plan(const Options& options) {
+    constexpr std::size_t kMostBytes = std::size_t{4} << 30U;
+    const auto text = io::read_text(options.plan, kMostBytes);
+    if (!text) {
+        return Failure{text.error()};
+    }
+    auto file = io::read_plan(*text, options.plan);
+    if (file) {
+        auto faults = check_plan(
+            file->plan, file->workload, JobSize{file->train_gpus, file->gpus() - file->train_gpus});
+        if (!faults.empty()) {
+            return fail(std::move(faults));
+        }
+    }
+    return file;
+}
+
+int run_plan(const Options& options) {
+    auto request = read_request(options);
+    if (!request) {
+        return refuse(request.error(), false);
+    }
+    auto transport = make_transport(request->transport);
+    if (!transport) {
+        return refuse(transport.error(), false);
+    }
+    const auto file = proven_plan(options);
+    if (!file) {
+        return refuse(file.error(), false);
+    }
+    const program::Schedule schedule{file->plan, file->workload, file->train_gpus, request->settings};
+    request->job.schedule = &schedule;
+    const auto measurement = measure(**transport, request->job, {options.warm_up, options.runs});
+    if (!measurement) {
+        return refuse(measurement.error(), !is_refusal(measurement.error()));
+    }
+    if (!(*transport)->reports()) {
+        return cli::kOk;
+    }
+    const Measured measured{
+        *file, *measurement, std::string{(*transport)->name()}, (*transport)->machine(), schedule.waves()};
+    return write_output(options.format == Format::kJson
+                            ? report_json(measured).dump(1) + "\n"
+                            : report_text(measured, options.format == Format::kMarkdown),
+                        options);
+}
+
+int run(const Options& options) {
+    return options.command == Command::kProbe ? usage_error("probe is not part of this version")
+                                              : run_plan(options);
+}
+
+}  // namespace
+}  // namespace refit::exec
+
+int main(int argc, char** argv) {
+    try {
+        const auto parsed = refit::exec::parse_options(argc, argv);
+        if (const auto* code = std::get_if<refit::cli::ExitCode>(&parsed)) {
+            return *code;
+        }
+        return refit::exec::run(std::get<refit::exec::Options>(parsed));
+    } catch (const std::exception& error) {
+        std::cerr << "refit-exec: internal error: " << error.what()
+                  << "\nPlease report this with the command that you ran.\n";
+        return refit::cli::kInternalError;
+    }
+}
