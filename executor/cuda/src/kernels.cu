@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.hpp"
-#include "refit/exec/values.hpp"
 
 namespace refit::exec::cuda {
 namespace {
@@ -64,42 +63,41 @@ __global__ void __launch_bounds__(kThreads) copy_tiles(DeviceCopies table) {
     }
 }
 
-__device__ std::uint64_t logical_index(const DeviceElements& elements, std::uint64_t place) {
-    std::uint64_t index = elements.base;
-    for (std::uint32_t axis = 0; axis < DeviceElements::kMostAxes; ++axis) {
-        const std::uint64_t next = place / elements.extents[axis];
-        index += (place - next * elements.extents[axis]) * elements.strides[axis];
-        place = next;
-    }
-    return index;
-}
-
 template <class Element>
-__global__ void __launch_bounds__(kThreads) fill_elements(DeviceElements elements, std::uint64_t flip) {
+__global__ void __launch_bounds__(kThreads) fill_elements(RegionElements elements, std::uint64_t flip) {
     auto* const data = reinterpret_cast<Element*>(elements.address);
     const std::uint64_t step = std::uint64_t{gridDim.x} * kThreads;
     for (std::uint64_t place = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; place < elements.count;
          place += step) {
-        data[place] = static_cast<Element>(value_of(elements.seed, logical_index(elements, place)) ^ flip);
+        data[place] = static_cast<Element>(element_value(elements, place) ^ flip);
     }
 }
 
+/// `step_back`: the inverse of the checksum's factor to the number of threads.
 template <class Element>
 __global__ void __launch_bounds__(kThreads)
-    compare_elements(DeviceElements elements, DeviceVerdict* verdict) {
+    compare_elements(RegionElements elements, std::uint64_t step_back, ElementVerdict* verdict) {
     const auto* const data = reinterpret_cast<const Element*>(elements.address);
     const std::uint64_t step = std::uint64_t{gridDim.x} * kThreads;
+    std::uint64_t place = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
     std::uint64_t wrong = elements.count;
-    for (std::uint64_t place = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; place < elements.count;
-         place += step) {
-        const auto expected = static_cast<Element>(value_of(elements.seed, logical_index(elements, place)));
-        if (data[place] != expected && place < wrong) {
+    std::uint64_t sum = 0;
+    std::uint64_t factor = place < elements.count ? power(kChecksumFactor, elements.count - 1 - place) : 0;
+    for (; place < elements.count; place += step, factor *= step_back) {
+        const Element found = data[place];
+        if (found != static_cast<Element>(element_value(elements, place)) && place < wrong) {
             wrong = place;
         }
+        sum += found * factor;
+    }
+    for (int distance = 16; distance > 0; distance /= 2) {
+        sum += __shfl_down_sync(0xffffffffU, sum, distance);
+    }
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&verdict->checksum), static_cast<unsigned long long>(sum));
     }
     if (wrong < elements.count) {
-        atomicMin(reinterpret_cast<unsigned long long*>(&verdict->first_wrong),
-                  static_cast<unsigned long long>(wrong));
+        atomicMin(reinterpret_cast<unsigned long long*>(&verdict->first_wrong), static_cast<unsigned long long>(wrong));
     }
 }
 
@@ -113,11 +111,12 @@ unsigned blocks_for(std::uint64_t count) {
 
 cudaError_t launch_copies(const DeviceCopies& table, int multiprocessors, cudaStream_t stream) {
     const unsigned fill = static_cast<unsigned>(multiprocessors) * kBlocksOnMultiprocessor;
-    copy_tiles < <<table.tiles<fill ? table.tiles : fill, kThreads, 0, stream>>>(table);
+    const unsigned blocks = table.tiles > fill ? fill : table.tiles;
+    copy_tiles<<<blocks, kThreads, 0, stream>>>(table);
     return cudaGetLastError();
 }
 
-cudaError_t launch_fill(const DeviceElements& elements, bool complemented, cudaStream_t stream) {
+cudaError_t launch_fill(const RegionElements& elements, bool complemented, cudaStream_t stream) {
     const std::uint64_t flip = complemented ? ~std::uint64_t{0} : 0;
     const unsigned blocks = blocks_for(elements.count);
     switch (elements.element_bytes) {
@@ -134,17 +133,18 @@ cudaError_t launch_fill(const DeviceElements& elements, bool complemented, cudaS
     return cudaGetLastError();
 }
 
-cudaError_t launch_compare(const DeviceElements& elements, DeviceVerdict* verdict, cudaStream_t stream) {
+cudaError_t launch_compare(const RegionElements& elements, ElementVerdict* verdict, cudaStream_t stream) {
     const unsigned blocks = blocks_for(elements.count);
+    const std::uint64_t step_back = inverse(power(kChecksumFactor, std::uint64_t{blocks} * kThreads));
     switch (elements.element_bytes) {
         case 1:
-            compare_elements<std::uint8_t><<<blocks, kThreads, 0, stream>>>(elements, verdict);
+            compare_elements<std::uint8_t><<<blocks, kThreads, 0, stream>>>(elements, step_back, verdict);
             break;
         case 2:
-            compare_elements<std::uint16_t><<<blocks, kThreads, 0, stream>>>(elements, verdict);
+            compare_elements<std::uint16_t><<<blocks, kThreads, 0, stream>>>(elements, step_back, verdict);
             break;
         default:
-            compare_elements<std::uint32_t><<<blocks, kThreads, 0, stream>>>(elements, verdict);
+            compare_elements<std::uint32_t><<<blocks, kThreads, 0, stream>>>(elements, step_back, verdict);
             break;
     }
     return cudaGetLastError();

@@ -1,31 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "refit/copy_table.hpp"
+#include "refit/exec/copy_table.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
 
-namespace refit {
+namespace refit::exec {
 namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
 
-/// Copies of fewer than 2^31 rows and extents: parts of the outermost axis where that has to be cut.
+std::uint64_t rows_of(const StridedCopy& copy) {
+    std::uint64_t rows = 1;
+    for (std::size_t axis = 0; axis < copy.axes; ++axis) {
+        rows *= copy.count[axis];
+    }
+    return rows;
+}
+
+/// Without axes of one step, and with one axis for two of which the outer goes on where the inner stops.
+StridedCopy joined(const StridedCopy& copy) {
+    StridedCopy result{copy.source, copy.destination, copy.run};
+    for (std::size_t axis = 0; axis < copy.axes; ++axis) {
+        const auto from = copy.source_step[axis];
+        const auto to = copy.destination_step[axis];
+        if (copy.count[axis] == 1) {
+            continue;
+        }
+        if (result.axes > 0 && result.source_step[result.axes - 1] == copy.count[axis] * from &&
+            result.destination_step[result.axes - 1] == copy.count[axis] * to) {
+            result.count[result.axes - 1] *= copy.count[axis];
+            result.source_step[result.axes - 1] = from;
+            result.destination_step[result.axes - 1] = to;
+            continue;
+        }
+        result.count[result.axes] = copy.count[axis];
+        result.source_step[result.axes] = from;
+        result.destination_step[result.axes] = to;
+        ++result.axes;
+    }
+    if (result.axes > 0 && result.source_step[result.axes - 1] == copy.run &&
+        result.destination_step[result.axes - 1] == copy.run) {
+        --result.axes;
+        result.run *= result.count[result.axes];
+    }
+    return result;
+}
+
+/// Copies of fewer than 2^31 rows: parts of the outermost axis where that has to be cut.
 void split(const StridedCopy& copy, std::vector<StridedCopy>& into) {
-    if (copy.rows() <= kMost) {
+    const std::uint64_t rows = rows_of(copy);
+    if (rows <= kMost) {
         into.push_back(copy);
         return;
     }
-    const CopyAxis& outer = copy.axes.front();
-    const std::uint64_t inner_rows = copy.rows() / outer.extent;
-    const std::uint64_t step = std::max<std::uint64_t>(1, kMost / inner_rows);
-    for (std::uint64_t begin = 0; begin < outer.extent; begin += step) {
+    const std::uint64_t step = std::max<std::uint64_t>(1, kMost / (rows / copy.count[0]));
+    for (std::uint64_t begin = 0; begin < copy.count[0]; begin += step) {
         StridedCopy part = copy;
-        part.source += begin * outer.source_stride;
-        part.destination += begin * outer.destination_stride;
-        part.axes.front().extent = std::min(step, outer.extent - begin);
-        split(simplified(part), into);
+        part.source += begin * copy.source_step[0];
+        part.destination += begin * copy.destination_step[0];
+        part.count[0] = std::min(step, copy.count[0] - begin);
+        split(joined(part), into);
     }
 }
 
@@ -35,13 +72,13 @@ TiledCopy tiled(const StridedCopy& copy, std::uint32_t tile_bytes) {
     result.destination = copy.destination;
     result.width = access_width(copy);
     result.run_units = copy.run / result.width;
-    result.rows = static_cast<std::uint32_t>(copy.rows());
-    result.axes = static_cast<std::uint32_t>(copy.count);
-    for (std::size_t axis = 0; axis < copy.count; ++axis) {
-        const CopyAxis& from = copy.axes.at(copy.count - 1 - axis);
-        result.extents[axis] = Divider::of(static_cast<std::uint32_t>(from.extent));
-        result.source_strides[axis] = from.source_stride;
-        result.destination_strides[axis] = from.destination_stride;
+    result.rows = static_cast<std::uint32_t>(rows_of(copy));
+    result.axes = static_cast<std::uint32_t>(copy.axes);
+    for (std::size_t axis = 0; axis < copy.axes; ++axis) {
+        const std::size_t from = copy.axes - 1 - axis;
+        result.extents[axis] = Divider::of(static_cast<std::uint32_t>(copy.count[from]));
+        result.source_strides[axis] = copy.source_step[from];
+        result.destination_strides[axis] = copy.destination_step[from];
     }
     const std::uint64_t tile_units = tile_bytes / result.width;
     const std::uint64_t columns = std::min(result.run_units, tile_units);
@@ -63,11 +100,19 @@ std::uint64_t tiles_of(const TiledCopy& copy) {
 
 }  // namespace
 
+std::uint32_t access_width(const StridedCopy& copy) noexcept {
+    std::uint64_t bits = copy.source | copy.destination | copy.run | 16U;
+    for (std::size_t axis = 0; axis < copy.axes; ++axis) {
+        bits |= copy.source_step[axis] | copy.destination_step[axis];
+    }
+    return std::uint32_t{1} << std::countr_zero(bits);
+}
+
 CopyTable make_copy_table(std::span<const StridedCopy> copies, std::uint32_t tile_bytes) {
     std::vector<StridedCopy> parts;
     for (const StridedCopy& copy : copies) {
         if (copy.bytes() > 0) {
-            split(simplified(copy), parts);
+            split(joined(copy), parts);
         }
     }
     CopyTable table;
@@ -103,4 +148,4 @@ void run_copy_table(const CopyTable& table) {
     }
 }
 
-}  // namespace refit
+}  // namespace refit::exec

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace refit {
+namespace refit::exec {
 
 /// Division by a number that is known beforehand, as a multiplication and a shift: GPUs have no divider.
 /// Range: divisors and dividends below 2^31.
@@ -29,4 +29,4 @@ struct Divider {
     }
 };
 
-}  // namespace refit
+}  // namespace refit::exec

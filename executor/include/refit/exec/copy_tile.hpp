@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "refit/divider.hpp"
+#include "refit/exec/divider.hpp"
 
-namespace refit {
+namespace refit::exec {
 
 /// A copy as a kernel reads it, cut into tiles of whole runs, or of a part of one.
 ///
@@ -88,4 +88,4 @@ struct UnitPlace {
     return low;
 }
 
-}  // namespace refit
+}  // namespace refit::exec

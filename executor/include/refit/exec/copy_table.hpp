@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "refit/copy_tile.hpp"
-#include "refit/strided_copy.hpp"
+#include "refit/exec/copy_tile.hpp"
+#include "refit/exec/strided_copy.hpp"
 
-namespace refit {
+namespace refit::exec {
 
 /// All copies of a wave in the form that one kernel runs: block after block takes the next tile of any of
 /// them. Invariant: the columns have equal length; `first_tiles` ascends; tiles are below 2^31.
@@ -21,8 +21,12 @@ struct CopyTable {
     std::uint64_t bytes = 0;
 };
 
-/// Cuts copies into tiles of at most `tile_bytes`; those without bytes are left out, and one of 2^31 rows or
-/// more is split. Pre: tile_bytes >= 16. Errors: std::length_error beyond 2^31 tiles, which are 64 TiB.
+/// The widest access, in bytes, that addresses, run and steps allow. Range: 1, 2, 4, 8 or 16.
+[[nodiscard]] std::uint32_t access_width(const StridedCopy& copy) noexcept;
+
+/// Cuts copies, whose offsets are addresses, into tiles of at most `tile_bytes`; those without bytes are left
+/// out, and one of 2^31 rows or more is split. Pre: tile_bytes >= 16. Errors: std::length_error beyond 2^31
+/// tiles, which are 64 TiB.
 [[nodiscard]] CopyTable make_copy_table(std::span<const StridedCopy> copies,
                                         std::uint32_t tile_bytes = CopyTable::kTileBytes);
 
@@ -30,4 +34,4 @@ struct CopyTable {
 /// specification.
 void run_copy_table(const CopyTable& table);
 
-}  // namespace refit
+}  // namespace refit::exec
