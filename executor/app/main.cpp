@@ -9,9 +9,12 @@
 #include <variant>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "options.hpp"
+#include "rates_file.hpp"
 #include "refit/check.hpp"
+#include "refit/exec/host_rates.hpp"
 #include "refit/exec/machine.hpp"
 #include "refit/exec/measure.hpp"
 #include "refit/exec/transport_kind.hpp"
@@ -112,6 +115,12 @@ Result<io::PlanFile> proven_plan(const Options& options) {
     return file;
 }
 
+/// Packs of which an eighth of the memory holds one a trainer, where all trainers share it.
+Bytes pack_for(Bytes available, std::uint32_t trainers, Bytes usual) {
+    constexpr std::uint64_t kLeast = std::uint64_t{1} << 20U;
+    return Bytes{std::clamp(available.count() / 8 / std::max(trainers, 1U), kLeast, usual.count())};
+}
+
 int run_plan(const Options& options) {
     auto request = read_request(options);
     if (!request) {
@@ -125,8 +134,20 @@ int run_plan(const Options& options) {
     if (!file) {
         return refuse(file.error(), false);
     }
+    if (options.pack_bytes.empty() && request->transport == TransportKind::kHost) {
+        request->settings.pack_bytes =
+            pack_for(this_machine().available, file->train_gpus, request->settings.pack_bytes);
+    }
     const program::Schedule schedule{file->plan, file->workload, file->train_gpus, request->settings};
     request->job.schedule = &schedule;
+    std::optional<Seconds> predicted;
+    if (!options.system.empty()) {
+        const auto rates = read_host_rates(options.system);
+        if (!rates) {
+            return refuse(rates.error(), false);
+        }
+        predicted = predict_host(schedule, *rates);
+    }
     const auto measurement = measure(**transport, request->job, {options.warm_up, options.runs});
     if (!measurement) {
         const bool has_run = !is_refusal(measurement.error());
@@ -137,17 +158,41 @@ int run_plan(const Options& options) {
     if (!(*transport)->reports()) {
         return cli::kOk;
     }
-    const Measured measured{
-        *file, *measurement, std::string{(*transport)->name()}, (*transport)->machine(), schedule.waves()};
+    const Measured measured{*file,
+                            *measurement,
+                            std::string{(*transport)->name()},
+                            (*transport)->machine(),
+                            schedule.waves(),
+                            predicted};
     return write_output(options.format == Format::kJson
                             ? report_json(measured).dump(1) + "\n"
                             : report_text(measured, options.format == Format::kMarkdown),
                         options);
 }
 
+int probe(const Options& options) {
+    if (options.transport != "host") {
+        return refuse(
+            {{ErrorCode::kUnsupported, "probe", "probe measures the transport host alone", "--transport"}},
+            false);
+    }
+    const auto machine = this_machine();
+    const bool has_terminal = isatty(STDERR_FILENO) == 1 && !options.is_quiet;
+    const auto rates = probe_host(options.threads == 0 ? machine.cores : options.threads,
+                                  Bytes{machine.available.count() / 4},
+                                  [&](double done) {
+                                      if (has_terminal) {
+                                          std::cerr << "\r\033[K  " << static_cast<int>(done * 100) << " %"
+                                                    << std::flush;
+                                      }
+                                  });
+    std::cerr << (has_terminal ? "\r\033[K" : "");
+    return rates ? write_output(system_json(*rates, machine).dump(1) + "\n", options)
+                 : refuse(rates.error(), true);
+}
+
 int run(const Options& options) {
-    return options.command == Command::kProbe ? usage_error("probe is not part of this version")
-                                              : run_plan(options);
+    return options.command == Command::kProbe ? probe(options) : run_plan(options);
 }
 
 }  // namespace

@@ -55,6 +55,10 @@ void add_run_options(CLI::App& app, Options& options) {
     app.add_option("--pack", options.pack_bytes, "what trainers gather at a time (256MiB)")
         ->type_name("SIZE")
         ->group(group);
+    app.add_option(
+           "--system", options.system, "a system file that probe wrote here: says what it predicts, too")
+        ->type_name("FILE")
+        ->group(group);
     app.add_option("--data",
                    options.data,
                    "move the safetensors shards of this folder, not made-up values (docs/executor.md)")

@@ -26,7 +26,8 @@ struct Options {
     std::string deadline = "30s";
     std::uint32_t threads = 0;
     bool streams = false;
-    std::string data;  ///< A folder of safetensors shards.
+    std::string data;    ///< A folder of safetensors shards.
+    std::string system;  ///< A file that probe wrote: predict beside the measured time.
     std::string wave_bytes;
     std::string pack_bytes;
     std::vector<std::string> injections;

@@ -140,6 +140,9 @@ Json report_json(const Measured& measured) {
         {"bus_bandwidth", rates.bus},
         {"plan_digest", hexadecimal(measurement.records.empty() ? 0 : measurement.records.front().digest)},
         {"ranks", ranks_json(measured)}};
+    if (measured.predicted) {
+        method["predicted_seconds"] = measured.predicted->value();
+    }
     return {{"schema", "refit.report"},
             {"schema_version", "1.0"},
             {"scenario", {{"name", measured.file.name}}},
@@ -158,6 +161,12 @@ std::string report_text(const Measured& measured, bool is_markdown) {
         line("refit",
              times_text(measurement.seconds) + ", of " + std::to_string(measurement.runs.size()) + " runs",
              is_markdown);
+    if (measured.predicted) {
+        const auto ratio = measured.measurement.seconds.median / *measured.predicted;
+        char times[48];
+        std::snprintf(times, sizeof(times), ", of which it took %.2f times", ratio);
+        text += line("predicted", format_seconds(*measured.predicted) + times, is_markdown);
+    }
     for_each_stage(measured, [&](std::size_t stage, const std::string& name, const Spread& spread) {
         if (stage < 8) {
             text += line(("stage " + std::to_string(stage + 1) + ": " + name).c_str(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,6 +18,7 @@ struct Measured {
     std::string transport;
     std::string machine;
     std::uint32_t waves = 0;
+    std::optional<Seconds> predicted{};
 };
 
 /// What was moved, and how fast.

@@ -83,11 +83,17 @@ bool strikes(const std::vector<Injection>& injections, InjectionKind kind, std::
 }
 
 Fault too_little_memory(Bytes needed, Bytes available) {
+    // Weights shrink with the square of the divisor.
+    std::uint64_t divisor = 2;
+    while (needed.as_double() / static_cast<double>(divisor * divisor) > available.as_double() / 2) {
+        divisor *= 2;
+    }
     return {ErrorCode::kInfeasible,
             "too-little-memory",
             "the buffers of all ranks take " + gibibytes(needed) + " (" + std::to_string(needed.count()) +
-                " bytes), of which this machine has " + gibibytes(available) + " (" +
-                std::to_string(available.count()) + " bytes) left",
+                " bytes), of which this machine has " + gibibytes(available) + " (" + std::to_string(available.count()) +
+                " bytes) left; a plan for a model of widths divided by " + std::to_string(divisor) +
+                " would fit: refit plan … --model MODEL/" + std::to_string(divisor),
             {}};
 }
 

@@ -89,10 +89,11 @@ System system_from(const Json& json, const std::string& origin, Faults& faults) 
                   reader.bandwidth("hbm_copy")};
     const auto architecture = reader.text("architecture");
     system.is_blackwell = architecture == "blackwell";
-    if (architecture != "blackwell" && architecture != "hopper" && architecture != "ampere") {
-        reader.refuse("architecture", "unknown-architecture", "'architecture' must be ampere, hopper or blackwell");
+    if (architecture != "blackwell" && architecture != "hopper" && architecture != "ampere" && architecture != "cpu") {
+        reader.refuse("architecture", "unknown-architecture", "'architecture' must be ampere, hopper, blackwell or cpu");
     }
-    reader.refuse_unknown({"schema", "schema_version"});
+    // What refit-exec probe adds for itself.
+    reader.refuse_unknown({"schema", "schema_version", "host"});
     return system;
 }
 
