@@ -161,7 +161,10 @@ int run_plan(const Options& options) {
     }
     const auto measurement = measure(**transport, request->job, {options.warm_up, options.runs});
     if (!measurement) {
-        return refuse(measurement.error(), !is_refusal(measurement.error()));
+        const bool has_run = !is_refusal(measurement.error());
+        return (*transport)->reports() ? refuse(measurement.error(), has_run)
+               : has_run               ? kRunFailed
+                                       : cli::exit_code_of(measurement.error());
     }
     if (!(*transport)->reports()) {
         return cli::kOk;

@@ -120,11 +120,12 @@ Result<Measurement> run_all(Transport& transport, const Job& job, const Repeats&
     if (!verification) {
         return Failure{std::move(verification.error())};
     }
+    // In every process: one that does not report must not go on where the one that does gives up.
+    if (auto faults = check(*verification, job); !faults.empty()) {
+        return fail(std::move(faults));
+    }
     Measurement measurement;
     if (transport.reports()) {
-        if (auto faults = check(*verification, job); !faults.empty()) {
-            return fail(std::move(faults));
-        }
         for (const auto& iteration : iterations) {
             measurement.runs.push_back(iteration.seconds);
         }
@@ -155,7 +156,7 @@ Spread spread_of(std::vector<Seconds> times) {
 
 Result<Measurement> measure(Transport& transport, const Job& job, const Repeats& repeats) {
     auto measured = run_all(transport, job, repeats);
-    if (measured || !transport.reports()) {
+    if (measured) {
         return measured;
     }
     auto faults = std::move(measured.error());

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "refit/exec/host.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit::exec {
@@ -42,16 +41,6 @@ Result<TransportKind> parse_transport(std::string_view text) {
                 "transport",
                 "'" + std::string{text} + "' is no transport; did you mean " + nearest_name(text, names) +
                     "? There are " + join_names(names),
-                "--transport");
-}
-
-Result<std::unique_ptr<Transport>> make_transport(TransportKind kind) {
-    if (kind == TransportKind::kHost) {
-        return make_host_transport();
-    }
-    return fail(ErrorCode::kUnsupported,
-                "transport",
-                "this build has no transport '" + std::string{name_of(kind)} + "'",
                 "--transport");
 }
 

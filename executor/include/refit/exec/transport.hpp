@@ -95,11 +95,12 @@ public:
     /// Runs all waves, from the sources into the shadow destinations. In the process that reports: of all
     /// ranks.
     [[nodiscard]] virtual Result<Iteration> run() = 0;
-    /// Compares every element of the shadow destinations with the values of `version`.
+    /// Compares every element of the shadow destinations with the values of `version`. In each process: of all ranks.
     [[nodiscard]] virtual Result<Verification> verify(std::uint64_t version) = 0;
     /// Makes the shadow destinations the weights that are served.
     [[nodiscard]] virtual Result<void> flip() = 0;
-    /// Whether the weights that are served are still, to the byte, those from before the refit.
+    /// Whether the weights that are served are still, to the byte, those from before the refit. Called by all processes
+    /// of a job, or by none.
     [[nodiscard]] virtual bool old_weights_stand() const = 0;
 };
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace refit::exec::mpi {
+namespace {
+
+using program::Operation;
+using program::OperationKind;
+
+constexpr std::uint64_t kAlignment = 64;
+/// Of one call: MPI counts in ints.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+constexpr int kTag = 0;  // Of any two ranks' messages, MPI keeps the order.
+
+std::byte* pointer(std::uint64_t address) {
+    return reinterpret_cast<std::byte*>(
+        address);  // NOLINT(performance-no-int-to-ptr): copies keep addresses as numbers
+}
+
+void run_all(const std::vector<StridedCopy>& copies) {
+    for (const StridedCopy& copy : copies) {
+        StridedCopy at_zero = copy;
+        at_zero.source = 0;
+        at_zero.destination = 0;
+        run_copy(at_zero, pointer(copy.source), pointer(copy.destination), false);
+    }
+}
+
+/// The copies of a send or a receive in message order, where MPI can walk them.
+std::optional<std::vector<StridedCopy>> walk_of(const Operation& operation, const MessageCopies& copies) {
+    const bool gives = operation.kind == OperationKind::kSend;
+    return in_message_order(gives ? copies.gives : copies.takes,
+                            gives ? MessageSide::kDestination : MessageSide::kSource,
+                            0,
+                            {0, operation.bytes});
+}
+
+/// Where all of a message lies in memory as one stretch, if it does. For a broadcast this is the buffer at
+/// either end.
+std::optional<std::uint64_t> whole_message(const Operation& operation, const MessageCopies& copies) {
+    const bool gives = operation.kind == OperationKind::kSend || operation.place == 0;
+    const auto side = gives ? MessageSide::kDestination : MessageSide::kSource;
+    const auto ordered = in_message_order(gives ? copies.gives : copies.takes, side, 0, {0, operation.bytes});
+    return ordered ? contiguous_memory(*ordered, side) : std::nullopt;
+}
+
+}  // namespace
+
+Exchange::Exchange(const program::RankProgram& program, const RankView& view, MpiWire wire, MPI_Comm world)
+    : program_{program}, view_{view}, wire_{wire} {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(world, &copy);
+    messages_ = Communicator{copy};
+    make_communicators(world);
+    for (const program::Wave& wave : program.waves) {
+        std::uint64_t staged = 0;
+        ReadyWave& ready = waves_.emplace_back();
+        for (const Operation& operation : wave.operations) {
+            ready.push_back(prepare(operation, staged));
+        }
+        staging_bytes_ = std::max(staging_bytes_, staged);
+    }
+    staging_ = std::make_unique_for_overwrite<std::byte[]>(staging_bytes_ + kAlignment);
+    for (std::size_t wave = 0; wave < waves_.size(); ++wave) {
+        for (std::size_t index = 0; index < waves_[wave].size(); ++index) {
+            place(program.waves[wave].operations[index], waves_[wave][index]);
+        }
+    }
+}
+
+void Exchange::make_communicators(MPI_Comm world) {
+    groups_.resize(program_.groups.size());
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Comm_group(world, &all);
+    // In the order of the collectives, which is the same on all ranks: else two could wait for each other.
+    for (const program::Wave& wave : program_.waves) {
+        for (const Operation& operation : wave.operations) {
+            if (!operation.is_collective() || groups_[operation.group].get() != MPI_COMM_NULL) {
+                continue;
+            }
+            const std::vector<std::uint32_t>& members = program_.groups[operation.group];
+            const std::vector<int> ranks(members.begin(), members.end());
+            MPI_Group group = MPI_GROUP_NULL;
+            MPI_Comm comm = MPI_COMM_NULL;
+            MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &group);
+            MPI_Comm_create_group(world, group, kTag, &comm);
+            MPI_Group_free(&group);
+            groups_[operation.group] = Communicator{comm};
+        }
+    }
+    MPI_Group_free(&all);
+}
+
+Exchange::Ready Exchange::prepare(const Operation& operation, std::uint64_t& staged) const {
+    Ready ready;
+    if (operation.bytes == 0) {
+        return ready;
+    }
+    const MessageCopies copies = copies_of(operation, view_, 0);
+    const std::optional<std::uint64_t> whole =
+        operation.kind == OperationKind::kAllGather ? std::nullopt : whole_message(operation, copies);
+    if (whole) {
+        ready.message = *whole;
+        if (!operation.is_collective()) {
+            ready.buffer = bytes_at(*whole, operation.bytes);
+        }
+        return ready;
+    }
+    if (wire_ == MpiWire::kDatatypes && !operation.is_collective()) {
+        if (const auto walk = walk_of(operation, copies)) {
+            const bool gives = operation.kind == OperationKind::kSend;
+            ready.buffer = memory_of(*walk, gives ? MemorySide::kSource : MemorySide::kDestination);
+            return ready;
+        }
+    }
+    ready.is_staged = true;
+    ready.staging = staged;
+    staged += (operation.bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return ready;
+}
+
+void Exchange::place(const Operation& operation, Ready& ready) const {
+    if (operation.kind == OperationKind::kAllGather && operation.bytes <= std::numeric_limits<int>::max()) {
+        for (std::uint32_t member = 0; member < program_.groups[operation.group].size(); ++member) {
+            const MessageRange range = given_by(operation, member);
+            ready.counts.push_back(static_cast<int>(range.end - range.begin));
+            ready.offsets.push_back(static_cast<int>(range.begin));
+        }
+    }
+    if (!ready.is_staged) {
+        return;
+    }
+    const auto begin = reinterpret_cast<std::uint64_t>(staging_.get());
+    ready.message = (begin + kAlignment - 1) / kAlignment * kAlignment + ready.staging;
+    ready.copies = copies_of(operation, view_, ready.message);
+    if (!operation.is_collective()) {
+        ready.buffer = bytes_at(ready.message, operation.bytes);
+    }
+}
+
+void Exchange::run(std::uint32_t wave, const std::function<void(std::size_t)>& finished) {
+    const std::vector<Operation>& operations = program_.waves[wave].operations;
+    ReadyWave& ready = waves_[wave];
+    requests_.clear();
+    operation_.clear();
+    std::vector<std::size_t> open(operations.size(), 0);
+    // Receives first, so that nothing that arrives has to wait for a place.
+    for (const bool is_receive : {true, false}) {
+        for (std::size_t index = 0; index < operations.size(); ++index) {
+            if ((operations[index].kind == OperationKind::kReceive) == is_receive &&
+                operations[index].bytes > 0) {
+                run_all(ready[index].copies.gives);
+                post(operations[index], ready[index], index);
+            }
+        }
+    }
+    for (const std::size_t index : operation_) {
+        ++open[index];
+    }
+    std::vector<int> done(requests_.size());
+    for (std::size_t left = requests_.size(); left > 0;) {
+        int count = 0;
+        MPI_Waitsome(
+            static_cast<int>(requests_.size()), requests_.data(), &count, done.data(), MPI_STATUSES_IGNORE);
+        for (int i = 0; i < count; ++i) {
+            const std::size_t index = operation_[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
+            if (--open[index] == 0) {
+                run_all(ready[index].copies.takes);
+                finished(index);
+            }
+        }
+        left -= static_cast<std::size_t>(count);
+    }
+}
+
+void Exchange::post(const Operation& operation, Ready& ready, std::size_t index) {
+    switch (operation.kind) {
+        case OperationKind::kReceive:
+            MPI_Irecv(ready.buffer.address,
+                      1,
+                      ready.buffer.type.get(),
+                      static_cast<int>(operation.peer),
+                      kTag,
+                      messages_.get(),
+                      &requests_.emplace_back());
+            operation_.push_back(index);
+            break;
+        case OperationKind::kSend:
+            MPI_Isend(ready.buffer.address,
+                      1,
+                      ready.buffer.type.get(),
+                      static_cast<int>(operation.peer),
+                      kTag,
+                      messages_.get(),
+                      &requests_.emplace_back());
+            operation_.push_back(index);
+            break;
+        case OperationKind::kBroadcast:
+            post_broadcast(ready.message, {0, operation.bytes}, 0, groups_[operation.group].get(), index);
+            break;
+        case OperationKind::kAllGather:
+            post_all_gather(operation, ready, index);
+            break;
+    }
+}
+
+void Exchange::post_broadcast(
+    std::uint64_t address, const MessageRange& range, int root, MPI_Comm comm, std::size_t index) {
+    for (std::uint64_t begin = range.begin; begin < range.end; begin += kMostBytes) {
+        const auto count = static_cast<int>(std::min(kMostBytes, range.end - begin));
+        MPI_Ibcast(pointer(address + begin), count, MPI_BYTE, root, comm, &requests_.emplace_back());
+        operation_.push_back(index);
+    }
+}
+
+void Exchange::post_all_gather(const Operation& operation, Ready& ready, std::size_t index) {
+    MPI_Comm comm = groups_[operation.group].get();
+    if (!ready.counts.empty()) {
+        MPI_Iallgatherv(MPI_IN_PLACE,
+                        0,
+                        MPI_BYTE,
+                        pointer(ready.message),
+                        ready.counts.data(),
+                        ready.offsets.data(),
+                        MPI_BYTE,
+                        comm,
+                        &requests_.emplace_back());
+        operation_.push_back(index);
+        return;
+    }
+    for (std::uint32_t member = 0; member < program_.groups[operation.group].size(); ++member) {
+        post_broadcast(ready.message, given_by(operation, member), static_cast<int>(member), comm, index);
+    }
+}
+
+}  // namespace refit::exec::mpi

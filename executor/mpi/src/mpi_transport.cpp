@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/exec/mpi_transport.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <mpi.h>
+
+#include "../../src/agreement.hpp"
+#include "exchange.hpp"
+#include "job_guard.hpp"
+#include "outstanding.hpp"
+#include "refit/exec/machine.hpp"
+#include "refit/exec/rank_storage.hpp"
+
+namespace refit::exec {
+namespace {
+
+using program::Arena;
+using program::RankProgram;
+
+/// What generators serve before the first refit.
+constexpr std::uint64_t kOldVersion = 0;
+
+/// What a rank says of its destinations, as numbers that MPI carries.
+struct Words {
+    static constexpr std::size_t kCount = 13;
+    std::array<std::uint64_t, kCount> words{};
+};
+
+Words words_of(const Compared& compared) {
+    const Mismatch mismatch = compared.mismatch.value_or(Mismatch{});
+    return {{compared.record.digest,
+             compared.record.elements,
+             compared.record.checksum,
+             compared.mismatch ? 1U : 0U,
+             mismatch.tensor.parameter,
+             mismatch.tensor.slice,
+             mismatch.tensor.number,
+             mismatch.element,
+             mismatch.expected,
+             mismatch.found,
+             mismatch.wave,
+             mismatch.operation,
+             mismatch.giver}};
+}
+
+Compared compared_of(const Words& said, std::uint32_t rank) {
+    const auto& words = said.words;
+    const auto narrow = [&](std::size_t index) { return static_cast<std::uint32_t>(words.at(index)); };
+    Compared compared{{rank, words[0], words[1], words[2]}, std::nullopt};
+    if (words[3] != 0) {
+        compared.mismatch = Mismatch{rank,
+                                     {narrow(4), narrow(5), narrow(6)},
+                                     words[7],
+                                     words[8],
+                                     words[9],
+                                     narrow(10),
+                                     narrow(11),
+                                     narrow(12)};
+    }
+    return compared;
+}
+
+class MpiTransport final : public Transport {
+public:
+    explicit MpiTransport(MpiWire wire) : wire_{wire} {
+        int has_begun = 0;
+        MPI_Initialized(&has_begun);
+        if (has_begun == 0) {
+            prepare_mpi();
+            int provided = 0;
+            MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+            owns_mpi_ = true;
+        }
+        int number = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &number);
+        rank_ = static_cast<std::uint32_t>(number);
+        MPI_Comm_size(MPI_COMM_WORLD, &number);
+        ranks_ = static_cast<std::uint32_t>(number);
+    }
+
+    ~MpiTransport() override {
+        exchange_.reset();
+        guard_.reset();
+        if (owns_mpi_) {
+            MPI_Finalize();
+        }
+    }
+    MpiTransport(const MpiTransport&) = delete;
+    MpiTransport& operator=(const MpiTransport&) = delete;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
+    [[nodiscard]] bool reports() const noexcept override { return rank_ == 0; }
+    [[nodiscard]] std::string machine() const override {
+        return std::to_string(ranks_) +
+               " processes under MPI; the first one's machine: " + describe(this_machine());
+    }
+
+    Result<void> prepare(const Job& job) override {
+        job_ = job;
+        if (job.schedule->ranks() != ranks_) {
+            const std::string ranks = std::to_string(job.schedule->ranks());
+            return fail(ErrorCode::kInvalidInput,
+                        "rank-count",
+                        "the plan is for " + ranks + " ranks and this MPI job has " + std::to_string(ranks_) +
+                            "; start it with mpirun -np " + ranks);
+        }
+        program_ = job.schedule->program_of(rank_);
+        outstanding_ = std::make_unique<Outstanding>(program_);
+        guard_ = std::make_unique<JobGuard>(rank_, job.deadline, [this] { return outstanding_->describe(); });
+        if (Faults faults = greet(); !faults.empty()) {
+            return fail(std::move(faults));
+        }
+        if (Faults faults = allocate(); !faults.empty()) {
+            return fail(std::move(faults));
+        }
+        const Waiting waiting{*this, "the making of communicators"};
+        RankView view{program_.regions, {}};
+        for (std::size_t arena = 0; arena < program::kArenas; ++arena) {
+            view.arenas[arena] = reinterpret_cast<std::uint64_t>(storage_->base(static_cast<Arena>(arena)));
+        }
+        exchange_ = std::make_unique<mpi::Exchange>(program_, view, wire_, MPI_COMM_WORLD);
+        fill_served(program_, workload(), kOldVersion, *storage_);
+        return {};
+    }
+
+    Result<void> fill(std::uint64_t version) override {
+        exec::fill(program_, workload(), version, *storage_);
+        return {};
+    }
+
+    Result<Iteration> run() override {
+        meet("the start of a run");
+        const double start = MPI_Wtime();
+        std::vector<double> times(1 + job_.schedule->plan().stages.size(), 0.0);
+        double before = start;
+        for (std::uint32_t wave = 0; wave < program_.waves.size(); ++wave) {
+            run_wave(wave);
+            const double now = MPI_Wtime();
+            times[1 + program_.waves[wave].stage] += now - before;
+            before = now;
+        }
+        strike(static_cast<std::uint32_t>(program_.waves.size()));
+        times[0] = before - start;
+        return iteration_of(times);
+    }
+
+    Result<Verification> verify(std::uint64_t version) override {
+        const Words mine = words_of(compare(program_, workload(), version, *storage_));
+        std::vector<Words> all(ranks_);
+        {
+            const Waiting waiting{*this, "the end of verification"};
+            MPI_Allgather(mine.words.data(),
+                          Words::kCount,
+                          MPI_UINT64_T,
+                          all.data(),
+                          Words::kCount,
+                          MPI_UINT64_T,
+                          MPI_COMM_WORLD);
+        }
+        Verification verification;
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+            const Compared compared = compared_of(all[rank], rank);
+            verification.elements += compared.record.elements;
+            if (!compared.mismatch) {
+                verification.records.push_back(compared.record);
+            } else if (!verification.mismatch) {
+                verification.mismatch = compared.mismatch;
+            }
+        }
+        return verification;
+    }
+
+    Result<void> flip() override {
+        meet("the change to the new weights");
+        storage_->flip();
+        has_flipped_ = true;
+        return {};
+    }
+
+    [[nodiscard]] bool old_weights_stand() const override {
+        int stand =
+            !has_flipped_ && (!storage_ || serves(program_, workload(), kOldVersion, *storage_)) ? 1 : 0;
+        if (guard_) {  // Who got no further knows of no other rank.
+            const Waiting waiting{*this, "the check of the old weights"};
+            MPI_Allreduce(MPI_IN_PLACE, &stand, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        }
+        return stand != 0;
+    }
+
+private:
+    /// While it lives, the process waits for others.
+    class Waiting {
+    public:
+        Waiting(const MpiTransport& transport, const char* phase) : guard_{*transport.guard_} {
+            transport.outstanding_->enter(phase);
+            guard_.watch();
+        }
+        ~Waiting() { guard_.rest(); }
+        Waiting(const Waiting&) = delete;
+        Waiting& operator=(const Waiting&) = delete;
+
+    private:
+        JobGuard& guard_;
+    };
+    friend class Waiting;
+
+    [[nodiscard]] const Workload& workload() const { return job_.schedule->workload(); }
+
+    void meet(const char* phase) const {
+        const Waiting waiting{*this, phase};
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+
+    Faults greet() const {
+        const Waiting waiting{*this, "the comparison of plans"};
+        const bool lies_in_protocol = strikes(job_.injections, InjectionKind::kOtherVersion, rank_);
+        const bool lies_in_digest = strikes(job_.injections, InjectionKind::kOtherPlan, rank_);
+        const std::array<std::uint64_t, 2> mine{kProtocol + (lies_in_protocol ? 1U : 0U),
+                                                program_.digest ^ (lies_in_digest ? 1U : 0U)};
+        std::vector<std::uint64_t> all(std::size_t{2} * ranks_);
+        MPI_Allgather(mine.data(), 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, MPI_COMM_WORLD);
+        std::vector<Greeting> greetings;
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+            greetings.push_back({rank, static_cast<std::uint32_t>(all[2 * rank]), all[2 * rank + 1]});
+        }
+        return agree(greetings);
+    }
+
+    /// All ranks fail where one does, and name the lowest.
+    Faults allocate() {
+        const Waiting waiting{*this, "the allocation of buffers"};
+        if (const auto fault = memory_fault()) {
+            return {*fault};
+        }
+        auto storage = RankStorage::allocate(program_);
+        const bool is_struck = strikes(job_.injections, InjectionKind::kOutOfMemory, rank_);
+        std::uint32_t failed = storage && !is_struck ? ranks_ : rank_;
+        MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_UINT32_T, MPI_MIN, MPI_COMM_WORLD);
+        if (failed < ranks_) {
+            return {cannot_allocate(failed == rank_ ? program_ : job_.schedule->program_of(failed))};
+        }
+        storage_.emplace(std::move(*storage));
+        return {};
+    }
+
+    /// What the ranks of one machine need together, beside what it has.
+    [[nodiscard]] std::optional<Fault> memory_fault() const {
+        MPI_Comm machine = MPI_COMM_NULL;
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+        const mpi::Communicator owner{machine};
+        std::uint64_t needed = bytes_needed(program_).count();
+        std::uint64_t available = this_machine().available.count();
+        MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_UINT64_T, MPI_SUM, machine);
+        MPI_Allreduce(MPI_IN_PLACE, &available, 1, MPI_UINT64_T, MPI_MIN, machine);
+        // The worst machine's figures, so that all say the same.
+        struct {
+            double excess;
+            int rank;
+        } worst{Bytes{needed}.as_double() - Bytes{available}.as_double(), static_cast<int>(rank_)};
+        MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+        if (worst.excess <= 0) {
+            return std::nullopt;
+        }
+        std::array<std::uint64_t, 2> figures{needed, available};
+        MPI_Bcast(figures.data(), 2, MPI_UINT64_T, worst.rank, MPI_COMM_WORLD);
+        return too_little_memory(Bytes{figures[0]}, Bytes{figures[1]});
+    }
+
+    void run_wave(std::uint32_t wave) {
+        strike(wave);
+        const std::optional<std::byte*> flipped = corrupt(wave);
+        outstanding_->begin(wave);
+        guard_->watch();
+        const double begin = MPI_Wtime();
+        exchange_->run(wave, [this](std::size_t operation) {
+            outstanding_->finish(operation);
+            guard_->progress();
+        });
+        guard_->rest();
+        if (flipped) {
+            **flipped ^= std::byte{1};
+        }
+        const bool is_slow = std::ranges::any_of(job_.injections, [&](const Injection& injection) {
+            return injection.kind == InjectionKind::kSlows && injection.rank == rank_ &&
+                   injection.wave <= wave;
+        });
+        if (is_slow) {
+            std::this_thread::sleep_for(std::chrono::duration<double>{9 * (MPI_Wtime() - begin)});
+        }
+    }
+
+    void strike(std::uint32_t wave) const {
+        for (const Injection& injection : job_.injections) {
+            // A wave beyond the last means after it.
+            if (injection.rank != rank_ ||
+                std::min<std::size_t>(injection.wave, program_.waves.size()) != wave) {
+                continue;
+            }
+            const bool dies = injection.kind == InjectionKind::kDies;
+            if (dies || injection.kind == InjectionKind::kStalls) {
+                const auto now = std::chrono::steady_clock::now().time_since_epoch();
+                std::fprintf(stderr,
+                             "refit-exec: rank %u is made to %s at %.3f s\n",
+                             rank_,
+                             dies ? "die" : "stall",
+                             std::chrono::duration<double>{now}.count());
+                raise(dies ? SIGKILL : SIGSTOP);
+            }
+        }
+    }
+
+    /// The byte that was changed, of what the rank sends first in the wave.
+    std::optional<std::byte*> corrupt(std::uint32_t wave) const {
+        const bool is_struck = std::ranges::any_of(job_.injections, [&](const Injection& injection) {
+            return injection.kind == InjectionKind::kCorrupts && injection.rank == rank_ &&
+                   injection.wave == wave;
+        });
+        for (const program::Operation& operation : program_.waves[wave].operations) {
+            for (const program::Landing& landing : operation.landings) {
+                if (is_struck && operation.gives(operation.parts[landing.part])) {
+                    const program::Region& region = program_.regions[landing.region];
+                    const StridedCopy copy =
+                        copy_of(landing.box, region.box, landing.box, region.element_bytes);
+                    std::byte* byte = storage_->base(region.arena) + region.offset + copy.source;
+                    *byte ^= std::byte{1};
+                    return byte;
+                }
+            }
+        }
+        return std::nullopt;
+    }
+
+    Iteration iteration_of(const std::vector<double>& mine) const {
+        const Waiting waiting{*this, "the end of a run"};
+        const std::size_t width = mine.size();
+        std::vector<double> all(width * ranks_);
+        MPI_Allgather(mine.data(),
+                      static_cast<int>(width),
+                      MPI_DOUBLE,
+                      all.data(),
+                      static_cast<int>(width),
+                      MPI_DOUBLE,
+                      MPI_COMM_WORLD);
+        Iteration iteration;
+        double slowest = 0;
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+            const double* times = all.data() + rank * width;
+            slowest = std::max(slowest, times[0]);
+            RankTimes& entry = iteration.ranks.emplace_back(RankTimes{rank, Seconds{times[0]}, {}});
+            for (std::size_t stage = 1; stage < width; ++stage) {
+                entry.stages.emplace_back(times[stage]);
+            }
+        }
+        iteration.seconds = Seconds{slowest};
+        return iteration;
+    }
+
+    MpiWire wire_;
+    bool owns_mpi_ = false;
+    std::uint32_t rank_ = 0;
+    std::uint32_t ranks_ = 1;
+    Job job_;
+    RankProgram program_;
+    std::optional<RankStorage> storage_;
+    std::unique_ptr<Outstanding> outstanding_;
+    std::unique_ptr<JobGuard> guard_;
+    std::unique_ptr<mpi::Exchange> exchange_;
+    bool has_flipped_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_mpi_transport(MpiWire wire) {
+    return std::make_unique<MpiTransport>(wire);
+}
+
+}  // namespace refit::exec
