@@ -14,8 +14,7 @@
 namespace refit::cli {
 namespace {
 
-constexpr const char* kExamples = R"(
-Examples:
+constexpr const char* kExamples = R"(Examples:
   refit compare deepseek-v3-h100                          a shipped scenario
   refit compare recipe.yaml --system h100-nvl8            a NeMo RL recipe as it is
   refit compare deepseek-v3-h100 --generate tp64.dp4      change anything
