@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -129,25 +131,15 @@ TEST_F(Exec, RefusesBeforeAnyWorkWhatCannotBeRun) {
     EXPECT_EQ(run_exec({small_plan(), "--deadline", "30"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "--inject", "dies"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "-o", "xml"}).code, 2);
+}
+
+/// 16 generators that want 8.6 GB each, twice: 265 GiB.
+TEST_F(Exec, RefusesWhatMemoryCannotHoldAndSaysWhatWouldFit) {
+    if (sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGE_SIZE) >> 20) > 200L << 10) {
+        GTEST_SKIP() << "this machine could hold it";
+    }
     const auto large = path("large.json");
-    ASSERT_EQ(run_refit({"plan",
-                         "reshard-two-domains",
-                         "--method",
-                         "gather-broadcast",
-                         "--model",
-                         "kimi-k2",
-                         "--train",
-                         "ep4@16",
-                         "--generate",
-                         "tp16@4096",
-                         "--method",
-                         "direct",
-                         "-O",
-                         large,
-                         "--system",
-                         "gb300-nvl72"})
-                  .code,
-              0);
+    ASSERT_EQ(run_refit({"plan", "reshard-two-domains", "--method", "direct", "-O", large}).code, 0);
     const auto refused = run_exec({large});
     EXPECT_EQ(refused.code, 4) << refused.err;
     EXPECT_NE(refused.err.find("a plan for a model of widths divided by"), std::string::npos) << refused.err;
@@ -219,15 +211,14 @@ TEST_F(Exec, MovesARealCheckpointAndFindsWhatArrivedWrong) {
         ASSERT_EQ(made.code, 0) << made.err;
         const auto run = run_exec({plan, "--data", folder_.string(), "--runs", "1"});
         EXPECT_EQ(run.code, 0) << method << run.err;
+        // What trainer 0 gives in the first wave of a gather reaches no generator.
         const auto corrupt =
             run_exec({plan, "--data", folder_.string(), "--runs", "1", "--inject", "corrupts:0"});
-        EXPECT_EQ(corrupt.code, 7) << method;
+        EXPECT_EQ(corrupt.code, method == "gather-broadcast" ? 0 : 7) << method;
     }
-    fs::remove(folder_ / "model.safetensors");
-    write_checkpoint(folder_);
     const auto other = run_exec({small_plan(), "--data", folder_.string()});
     EXPECT_EQ(other.code, 3);
-    EXPECT_NE(other.err.find("is missing"), std::string::npos) << other.err;
+    EXPECT_NE(other.err.find("has another shape or width than the plan's tensor"), std::string::npos) << other.err;
 }
 
 }  // namespace
