@@ -26,6 +26,8 @@ inline void pin_constants(EngineConstants& constants) {
     pin(constants.fixed_cost_per_gpu, 0.3e-3);
     pin(constants.bulk_parameter_cost, 5.2e-3);
     pin(constants.bulk_parameter_cost_floor, 1e-3);
+    pin(constants.bulk_parameter_cost_every_nic, 6.2e-3);
+    pin(constants.bulk_expert_cost, 0.24e-3);
     pin(constants.finalize_per_expert, 27e-6);
     pin(constants.finalize_slow_allgather_factor, 0.16);
     pin(constants.finalize_per_local_byte, 4.7e-12);

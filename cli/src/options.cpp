@@ -16,9 +16,8 @@ namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
-  refit compare deepseek-v3-h100                          a shipped scenario
   refit compare recipe.yaml --system h100-nvl8            a NeMo RL recipe as it is
-  refit compare deepseek-v3-h100 --generate tp64.dp4      change anything
+  refit compare deepseek-v3-h100 --generate tp64.dp4      a shipped scenario, changed
   refit check my.json                                     all faults at once, each with a cure
   refit plan deepseek-v3-h100 -O plan.json                who sends which bytes to whom
   refit simulate deepseek-v3-h100 --trace out.json        its course in time, what waits for what

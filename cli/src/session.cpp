@@ -5,7 +5,6 @@
 
 #include <cctype>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <utility>
@@ -15,18 +14,6 @@
 
 namespace refit::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// REFIT_DATA, else the folder installed beside the program, else that of the source tree it was built from.
-fs::path data_folder() {
-    if (const char* folder = std::getenv("REFIT_DATA"); folder != nullptr && *folder != '\0') {
-        return folder;
-    }
-    std::error_code error;
-    const auto installed = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "refit";
-    return fs::is_directory(installed / "models", error) ? installed : fs::path{REFIT_SOURCE_DATA_DIR};
-}
 
 /// How the user asked, without the flags that set scenario fields.
 std::string command_text(const Options& options) {
@@ -55,7 +42,7 @@ std::optional<std::string> from_environment(const std::string& flag, std::string
 
 }  // namespace
 
-Result<io::Library> open_library() { return io::Library::open(data_folder()); }
+Result<io::Library> open_library() { return io::Library::open(io::data_folder(REFIT_SOURCE_DATA_DIR)); }
 
 Result<io::ScenarioDraft> collect_draft(const Options& options, const io::Library& library, Faults& faults) {
     io::ScenarioDraft draft;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "checkpoint.hpp"
 #include "options.hpp"
 #include "rates_file.hpp"
 #include "refit/check.hpp"
@@ -140,6 +142,15 @@ int run_plan(const Options& options) {
     }
     const program::Schedule schedule{file->plan, file->workload, file->train_gpus, request->settings};
     request->job.schedule = &schedule;
+    std::unique_ptr<TensorSource> data;
+    if (!options.data.empty()) {
+        auto opened = open_checkpoint(options.data, file->workload);
+        if (!opened) {
+            return refuse(opened.error(), false);
+        }
+        data = std::move(*opened);
+        request->job.data = data.get();
+    }
     std::optional<Seconds> predicted;
     if (!options.system.empty()) {
         const auto rates = read_host_rates(options.system);

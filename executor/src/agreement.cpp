@@ -91,9 +91,9 @@ Fault too_little_memory(Bytes needed, Bytes available) {
     return {ErrorCode::kInfeasible,
             "too-little-memory",
             "the buffers of all ranks take " + gibibytes(needed) + " (" + std::to_string(needed.count()) +
-                " bytes), of which this machine has " + gibibytes(available) + " (" + std::to_string(available.count()) +
-                " bytes) left; a plan for a model of widths divided by " + std::to_string(divisor) +
-                " would fit: refit plan … --model MODEL/" + std::to_string(divisor),
+                " bytes), of which this machine has " + gibibytes(available) + " (" +
+                std::to_string(available.count()) + " bytes) left; a plan for a model of widths divided by " +
+                std::to_string(divisor) + " would fit: refit plan … --model MODEL/" + std::to_string(divisor),
             {}};
 }
 

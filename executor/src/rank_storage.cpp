@@ -129,6 +129,38 @@ std::optional<Difference> compare_region(const Workload& workload,
     }
 }
 
+/// The bits of an element.
+std::uint64_t bits_at(const std::byte* memory, std::uint32_t bytes) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, memory, bytes);
+    return bits;
+}
+
+std::optional<Difference> compare_region(const Workload& workload,
+                                         const Region& region,
+                                         const TensorSource& data,
+                                         const std::byte* memory,
+                                         std::uint64_t& checksum) {
+    const auto shape = workload.classes()[region.tensor.parameter].source.shape();
+    const auto number = logical_number(workload, region.tensor);
+    const auto width = region.element_bytes;
+    std::optional<Difference> difference;
+    for_each_row(region, shape, [&](std::uint64_t index, std::uint64_t byte, std::uint64_t elements) {
+        const auto* expected = data.elements(region.tensor.parameter, number, index);
+        for (std::uint64_t i = 0; i < elements; ++i) {
+            const auto found = bits_at(memory + byte + i * width, width);
+            const auto right = bits_at(expected + i * width, width);
+            checksum = checksum * 0x100000001b3U + found;
+            if (found != right) {
+                difference = Difference{index + i, right, found};
+                return false;
+            }
+        }
+        return true;
+    });
+    return difference;
+}
+
 bool contains(const Box& box, std::span<const std::uint64_t> at) {
     for (std::size_t axis = 0; axis < at.size(); ++axis) {
         if (at[axis] < box.axes()[axis].begin || at[axis] >= box.axes()[axis].end) {
@@ -145,6 +177,32 @@ std::vector<std::uint64_t> place_of(std::uint64_t index, std::span<const std::ui
         index /= shape[axis];
     }
     return at;
+}
+
+/// compare_one(region, its memory, checksum) says where a region differs.
+template <class CompareOne>
+Compared compare_all(const RankProgram& program,
+                     const Workload& workload,
+                     const RankStorage& storage,
+                     CompareOne&& compare_one) {
+    Compared compared;
+    compared.record = record_of(program);
+    for (std::uint32_t i = 0; i < program.regions.size(); ++i) {
+        const auto& region = program.regions[i];
+        if (region.arena != Arena::kDestination) {
+            continue;
+        }
+        const auto* memory = storage.base(Arena::kDestination) + region.offset;
+        if (const auto different = compare_one(region, memory, compared.record.checksum)) {
+            auto& mismatch = compared.mismatch.emplace();
+            mismatch = {program.rank, region.tensor, different->index, different->expected, different->found};
+            const auto shape = workload.classes()[region.tensor.parameter].source.shape();
+            blame(program, i, place_of(different->index, shape), mismatch);
+            return compared;
+        }
+        compared.record.elements += region.box.volume();
+    }
+    return compared;
 }
 
 }  // namespace
@@ -219,6 +277,29 @@ void fill(const RankProgram& program,
     }
 }
 
+void fill(const RankProgram& program,
+          const Workload& workload,
+          const TensorSource& data,
+          const RankStorage& storage) {
+    for (const auto& region : program.regions) {
+        if (region.arena == Arena::kScratch) {
+            continue;
+        }
+        const auto shape = workload.classes()[region.tensor.parameter].source.shape();
+        const auto number = logical_number(workload, region.tensor);
+        auto* memory = storage.base(region.arena) + region.offset;
+        for_each_row(region, shape, [&](std::uint64_t index, std::uint64_t byte, std::uint64_t elements) {
+            const auto* from = data.elements(region.tensor.parameter, number, index);
+            const auto bytes = elements * region.element_bytes;
+            std::memcpy(memory + byte, from, bytes);
+            for (std::uint64_t i = 0; region.arena == Arena::kDestination && i < bytes; ++i) {
+                memory[byte + i] = ~memory[byte + i];
+            }
+            return true;
+        });
+    }
+}
+
 void fill_served(const RankProgram& program,
                  const Workload& workload,
                  std::uint64_t version,
@@ -234,25 +315,24 @@ Compared compare(const RankProgram& program,
                  const Workload& workload,
                  std::uint64_t version,
                  const RankStorage& storage) {
-    Compared compared;
-    compared.record = record_of(program);
-    for (std::uint32_t i = 0; i < program.regions.size(); ++i) {
-        const auto& region = program.regions[i];
-        if (region.arena != Arena::kDestination) {
-            continue;
-        }
-        const auto* memory = storage.base(Arena::kDestination) + region.offset;
-        const auto different = compare_region(workload, region, version, memory, compared.record.checksum);
-        if (different) {
-            auto& mismatch = compared.mismatch.emplace();
-            mismatch = {program.rank, region.tensor, different->index, different->expected, different->found};
-            const auto shape = workload.classes()[region.tensor.parameter].source.shape();
-            blame(program, i, place_of(different->index, shape), mismatch);
-            return compared;
-        }
-        compared.record.elements += region.box.volume();
-    }
-    return compared;
+    return compare_all(program,
+                       workload,
+                       storage,
+                       [&](const Region& region, const std::byte* memory, std::uint64_t& checksum) {
+                           return compare_region(workload, region, version, memory, checksum);
+                       });
+}
+
+Compared compare(const RankProgram& program,
+                 const Workload& workload,
+                 const TensorSource& data,
+                 const RankStorage& storage) {
+    return compare_all(program,
+                       workload,
+                       storage,
+                       [&](const Region& region, const std::byte* memory, std::uint64_t& checksum) {
+                           return compare_region(workload, region, data, memory, checksum);
+                       });
 }
 
 bool serves(const RankProgram& program,

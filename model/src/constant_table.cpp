@@ -18,6 +18,8 @@ constexpr std::array kTable{
     NamedConstant{"fixed_cost_per_gpu", &C::fixed_cost_per_gpu, "s"},
     NamedConstant{"bulk_parameter_cost", &C::bulk_parameter_cost, "s"},
     NamedConstant{"bulk_parameter_cost_floor", &C::bulk_parameter_cost_floor, "s"},
+    NamedConstant{"bulk_parameter_cost_every_nic", &C::bulk_parameter_cost_every_nic, "s"},
+    NamedConstant{"bulk_expert_cost", &C::bulk_expert_cost, "s"},
     NamedConstant{"finalize_per_expert", &C::finalize_per_expert, "s"},
     NamedConstant{"finalize_slow_allgather_factor", &C::finalize_slow_allgather_factor, "1", false, true},
     NamedConstant{"finalize_per_local_byte", &C::finalize_per_local_byte, "s/B"},

@@ -51,6 +51,7 @@ bool EngineOptions::is_same_variant(const EngineOptions& other) const noexcept {
     resized.buffers = buffers;
     resized.buffer_memory_ratio = buffer_memory_ratio;
     resized.has_shadow_copy = has_shadow_copy;
+    resized.reading = reading;
     return resized == *this;
 }
 

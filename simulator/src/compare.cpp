@@ -285,7 +285,7 @@ private:
         return entry;
     }
 
-    /// The ratio over all readings, each taken for both methods; the model's error counts for each, independently.
+    /// The ratio over all readings left open, each taken for both methods; the model's error counts for each, independently.
     void add_speedup() {
         if (!hybrid_loads_ || !broadcast_loads_) {
             return;
@@ -294,10 +294,10 @@ private:
             return estimate(*broadcast_loads_, setting_, reading).total / estimate(*hybrid_loads_, setting_, reading).total;
         };
         Speedup speedup;
-        speedup.ratio = ratio({});
+        speedup.ratio = ratio(setting_.options.reading.usual());
         speedup.low = speedup.ratio;
         speedup.high = speedup.ratio;
-        for (const auto& reading : readings()) {
+        for (const auto& reading : setting_.options.reading.all()) {
             speedup.low = std::min(speedup.low, ratio(reading));
             speedup.high = std::max(speedup.high, ratio(reading));
         }

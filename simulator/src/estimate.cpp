@@ -68,7 +68,9 @@ private:
             const bool is_slow = reading_.finalize == FinalizeReading::kSlowAllGather && is_among_replicas(ring.role);
             return nvlink * (is_slow ? constants().finalize_slow_allgather_factor.value : 1.0);
         }
-        return std::min(nvlink, ring.channels * ring.nic * constants().nic_efficiency.value);
+        const bool has_one_nic =
+            is_among_replicas(ring.role) && reading_.replica_ring == ReplicaRingReading::kOneNic;
+        return std::min(nvlink, (has_one_nic ? 1.0 : ring.channels) * ring.nic * constants().nic_efficiency.value);
     }
     [[nodiscard]] double ring_seconds(const RingLoad& ring) const {
         return std::max(ring.wire_bytes / ring_rate(ring), fabric_seconds(ring.fabric));
@@ -414,15 +416,15 @@ private:
     }
 
     double add_bulk_software(double experts, double others) {
-        const auto& cost = reading_.has_low_bulk_cost ? constants().bulk_parameter_cost_floor : constants().bulk_parameter_cost;
         const auto stages = static_cast<double>(setting_.train_stages);
-        const auto grouping = cost.value * experts / stages;
+        const auto cost = bulk_parameter_seconds(setting_, reading_);
+        const auto grouping = cost * experts / stages;
         const auto posting = constants().call_cost.value * others / stages;
         term("bulk",
              "grouped experts",
              grouping,
-             [&] { return std::to_string(std::llround(experts)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(cost.value); },
-             {"bulk_parameter_cost"});
+             [&] { return std::to_string(std::llround(experts)) + " parameters / " + std::to_string(setting_.train_stages) + " stages x " + cost_text(cost); },
+             {reading_.bulk_cost == BulkCostReading::kPerExpert ? "bulk_expert_cost" : "bulk_parameter_cost"});
         term("bulk",
              "other than FFN",
              posting,
@@ -451,7 +453,7 @@ private:
 
     const PlanLoads& loads_;
     const Setting& setting_;
-    const Reading& reading_;
+    const Reading reading_;
     bool has_terms_;
     Estimate result_;
 };
@@ -460,6 +462,14 @@ private:
 
 Estimate estimate(const PlanLoads& loads, const Setting& setting, const Reading& reading) {
     return Estimator{loads, setting, reading, true}.run();
+}
+
+Estimate estimate(const PlanLoads& loads, const Setting& setting) {
+    return estimate(loads, setting, setting.options.reading.usual());
+}
+
+Seconds estimate_total(const PlanLoads& loads, const Setting& setting) {
+    return estimate_total(loads, setting, setting.options.reading.usual());
 }
 
 Seconds estimate_total(const PlanLoads& loads, const Setting& setting, const Reading& reading) {

@@ -65,22 +65,12 @@ private:
 
 }  // namespace
 
-std::vector<Reading> readings() {
-    std::vector<Reading> all;
-    for (const auto finalize :
-         {FinalizeReading::kPerExpert, FinalizeReading::kSlowAllGather, FinalizeReading::kPerLocalByte}) {
-        all.push_back({finalize, false});
-        all.push_back({finalize, true});
-    }
-    return all;
-}
-
 Range estimate_range(const PlanLoads& loads, const Setting& setting, bool is_calibrated) {
     const auto usual = estimate(loads, setting);
     auto low = usual.total;
     auto high = usual.total;
     if (is_calibrated) {
-        for (const auto& reading : readings()) {
+        for (const auto& reading : setting.options.reading.all()) {
             const auto other = estimate_total(loads, setting, reading);
             low = std::min(low, other);
             high = std::max(high, other);

@@ -25,8 +25,7 @@ RingLoad group_load(const Cluster& cluster, const NicRoutes& routes, const std::
     const auto ranks = static_cast<double>(group.size());
     load.wire_bytes = is_broadcast(role) ? bytes : bytes * (ranks - 1.0) / ranks;
     load.crosses_domains = domains.size() > 1;
-    // Published times fit with one NIC for a ring of replicas, whatever the members of its domains.
-    load.channels = load.crosses_domains && !is_among_replicas(role) ? static_cast<double>(channels_of(domains, routes)) : 1.0;
+    load.channels = load.crosses_domains ? static_cast<double>(channels_of(domains, routes)) : 1.0;
     const auto& first = cluster.system_of(group.front());
     const auto& last = cluster.system_of(group.back());
     load.nic = std::min(first.nic_per_gpu(), last.nic_per_gpu()).bytes_per_second();
@@ -34,9 +33,9 @@ RingLoad group_load(const Cluster& cluster, const NicRoutes& routes, const std::
     return load;
 }
 
-/// Seconds at line rate: only to find the slowest group.
+/// Seconds at line rate: only to find the slowest group. Rings of replicas as on one NIC, the usual reading.
 double line_rate_seconds(const RingLoad& load) {
-    const auto network = load.channels * load.nic;
+    const auto network = (is_among_replicas(load.role) ? 1.0 : load.channels) * load.nic;
     return load.wire_bytes / (load.crosses_domains ? std::min(network, load.nvlink) : load.nvlink);
 }
 

@@ -59,6 +59,20 @@ double loading_seconds(const Setting& setting, double tensors, double bytes) noe
     return tensors * tensor_seconds(setting) + bytes * setting.constants.load_cost_per_byte.value;
 }
 
+double bulk_parameter_seconds(const Setting& setting, const Reading& reading) noexcept {
+    const auto& constants = setting.constants;
+    switch (reading.bulk_cost) {
+        case BulkCostReading::kFloor:
+            return constants.bulk_parameter_cost_floor.value;
+        case BulkCostReading::kPerExpert:
+            return constants.bulk_expert_cost.value * setting.trainer_experts;
+        case BulkCostReading::kPerParameter:
+            break;
+    }
+    return reading.replica_ring == ReplicaRingReading::kEveryNic ? constants.bulk_parameter_cost_every_nic.value
+                                                                 : constants.bulk_parameter_cost.value;
+}
+
 Setting make_setting(const Scenario& scenario, const Workload& workload) {
     const auto& train = scenario.cluster.train_system();
     const auto& generate = scenario.cluster.generate_system();
@@ -80,6 +94,7 @@ Setting make_setting(const Scenario& scenario, const Workload& workload) {
     setting.generate_nvlink = generate.nvlink.value.bytes_per_second();
     setting.is_blackwell = generate.is_blackwell;
     setting.experts = scenario.model.experts();
+    setting.trainer_experts = std::ceil(static_cast<double>(setting.experts) / scenario.train.ep);
     const double layers = std::ceil(static_cast<double>(scenario.model.moe_layers()) / scenario.generate.pp);
     setting.local_expert_layers = std::ceil(static_cast<double>(setting.experts) / scenario.generate.ep) * layers;
     setting.local_bytes = static_cast<double>(std::ranges::max(workload.generator_bytes()));

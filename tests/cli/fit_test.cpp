@@ -17,13 +17,6 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& file) {
-    std::ifstream stream{file};
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-}
-
 class Fit : public testing::Test {
 protected:
     void SetUp() override { fs::create_directories(folder_); }
@@ -59,7 +52,7 @@ TEST_F(Fit, OfTheShippedRecordsWritesTheShippedEngine) {
     const auto outcome = run_refit({"fit", "-O", file("engine.json")});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto shipped = std::string{REFIT_SOURCE_DIR} + "/data/engines/nemo-rl.json";
-    EXPECT_EQ(text_of(file("engine.json")), text_of(shipped));
+    EXPECT_EQ(file_text(file("engine.json")), file_text(shipped));
     const auto lines = lines_of(outcome.out);
     EXPECT_LE(lines.size(), 30U) << outcome.out;
     for (const auto& line : lines) {
@@ -73,7 +66,7 @@ TEST_F(Fit, OfTheShippedRecordsWritesEveryEngineThatShips) {
         const auto outcome = run_refit({"fit", "--engine", name, "-O", file(name + ".json")});
         ASSERT_EQ(outcome.code, 0) << outcome.err;
         const auto shipped = std::string{REFIT_SOURCE_DIR} + "/data/engines/" + name + ".json";
-        EXPECT_EQ(text_of(file(name + ".json")), text_of(shipped)) << name;
+        EXPECT_EQ(file_text(file(name + ".json")), file_text(shipped)) << name;
     }
 }
 
@@ -94,11 +87,11 @@ TEST_F(Fit, OfNcclTestsSetsTheLinksAlone) {
     const auto outcome = run_refit(
         {"fit", "--nccl-tests", pairs + "," + ring, "--system", "h100-nvl8", "-O", file("engine.json")});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto constants = Json::parse(text_of(file("engine.json"))).at("constants");
+    const auto constants = Json::parse(file_text(file("engine.json"))).at("constants");
     EXPECT_NEAR(constants.at("nic_efficiency").at("value").get<double>(), 46.0 / 50.0, 1e-6);
     EXPECT_NEAR(constants.at("nvlink_efficiency").at("value").get<double>(), 337.5 / 450.0, 1e-6);
     EXPECT_EQ(constants.at("nic_efficiency").at("kind"), "measured");
-    const auto shipped = Json::parse(text_of(std::string{REFIT_SOURCE_DIR} + "/data/engines/nemo-rl.json"));
+    const auto shipped = Json::parse(file_text(std::string{REFIT_SOURCE_DIR} + "/data/engines/nemo-rl.json"));
     EXPECT_EQ(constants.at("call_cost"), shipped.at("constants").at("call_cost"));
     // The file is one that other commands take.
     const auto report = compare_json({"qwen3-235b-h100", "--engine", file("engine.json")});

@@ -2,8 +2,6 @@
 // Options, environment, files and scripts.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,12 +18,6 @@ namespace refit::testing_cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& file) {
-    std::ostringstream text;
-    text << std::ifstream{file, std::ios::binary}.rdbuf();
-    return std::move(text).str();
-}
 
 TEST(Help, FitsAboutOneScreen) {
     for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
@@ -195,7 +187,7 @@ TEST_F(Files, WithoutAnEndingNeedADot) {
 // Each breaks one value of a shipped file; all are refused with the file and the field.
 TEST_F(Files, OfSystemsAndEnginesAreRefusedForBadValues) {
     const auto shipped = [](const char* name) {
-        return nlohmann::json::parse(text_of(fs::path{REFIT_DATA_DIR} / name));
+        return nlohmann::json::parse(file_text(fs::path{REFIT_DATA_DIR} / name));
     };
     struct Mistake {
         const char* flag;
@@ -239,7 +231,7 @@ TEST_F(Files, AreWrittenWhole) {
     const auto outcome = run_refit({"compare", "qwen3-235b-h100", "-o", "csv", "-O", "old.csv"}, here());
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(text_of(path("old.csv")), printed.out);
+    EXPECT_EQ(file_text(path("old.csv")), printed.out);
     EXPECT_EQ(listing(), std::vector<std::string>{"old.csv"});
 }
 
@@ -247,7 +239,7 @@ TEST_F(Files, AreLeftAloneByARefusal) {
     static_cast<void>(write("old.csv", "something else"));
     EXPECT_EQ(run_refit({"compare", "qwen3-235b-h100", "--generate", "tp3", "-O", "old.csv"}, here()).code,
               4);
-    EXPECT_EQ(text_of(path("old.csv")), "something else");
+    EXPECT_EQ(file_text(path("old.csv")), "something else");
     EXPECT_EQ(listing(), std::vector<std::string>{"old.csv"});
 }
 
@@ -280,7 +272,7 @@ TEST_F(Files, BehindALinkAreWrittenAndTheLinkStays) {
     fs::create_symlink("target.csv", path("link.csv"));
     EXPECT_EQ(run_refit({"compare", "qwen3-235b-h100", "-o", "csv", "-O", "link.csv"}, here()).code, 0);
     EXPECT_TRUE(fs::is_symlink(path("link.csv")));
-    EXPECT_TRUE(text_of(path("target.csv")).starts_with("method,"));
+    EXPECT_TRUE(file_text(path("target.csv")).starts_with("method,"));
 }
 
 TEST_F(Files, ThatArePipesAreWrittenAndStay) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -169,6 +170,12 @@ Outcome run_program(const std::vector<std::string>& words, const Setting& settin
 Outcome run_refit(std::vector<std::string> arguments, const Setting& setting) {
     arguments.insert(arguments.begin(), REFIT_PROGRAM);
     return run_program(arguments, setting);
+}
+
+std::string file_text(const std::filesystem::path& file) {
+    std::ostringstream text;
+    text << std::ifstream{file, std::ios::binary}.rdbuf();
+    return std::move(text).str();
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

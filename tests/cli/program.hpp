@@ -33,6 +33,9 @@ struct Setting {
 /// Runs the refit that was just built.
 [[nodiscard]] Outcome run_refit(std::vector<std::string> arguments, const Setting& setting = {});
 
+/// What a file holds; nothing where there is none.
+[[nodiscard]] std::string file_text(const std::filesystem::path& file);
+
 [[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
 
 /// Names in data/scenarios.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -16,13 +15,6 @@ namespace refit::testing_cli {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string text_of(const std::string& file) {
-    std::ifstream stream{std::string{REFIT_SOURCE_DIR} + "/" + file};
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-}
 
 /// A file of records that is removed again.
 class Records {
@@ -62,12 +54,15 @@ TEST(Validate, ShowsEveryRecordWithin100Columns) {
     for (const auto& line : lines_of(outcome.out)) {
         EXPECT_LE(line.size(), 100U) << line;
     }
-    for (const auto& record : Json::parse(text_of("data/published/timings.json")).at("records")) {
+    for (const auto& record :
+         Json::parse(file_text(std::string{REFIT_SOURCE_DIR} + "/data/published/timings.json"))
+             .at("records")) {
         EXPECT_NE(outcome.out.find(record.at("id").get<std::string>()), std::string::npos) << record.at("id");
     }
     EXPECT_NE(outcome.out.find("by the closed form"), std::string::npos);
     const auto summary = Json::parse(run_refit({"validate", "-o", "json"}).out).at("summary");
-    EXPECT_NE(outcome.out.find("Not modelled, " + summary.at("not_modelled").dump() + " records:"), std::string::npos)
+    EXPECT_NE(outcome.out.find("Not modelled, " + summary.at("not_modelled").dump() + " records:"),
+              std::string::npos)
         << outcome.out;
 }
 
@@ -75,7 +70,8 @@ TEST(Validate, IsTheSameInEveryFormat) {
     const auto json = Json::parse(run_refit({"validate", "-o", "json"}).out);
     EXPECT_EQ(json.at("schema"), "refit.validation");
     EXPECT_GE(json.at("summary").at("modelled"), 27);
-    EXPECT_EQ(json.at("summary").at("modelled").get<int>() + json.at("summary").at("not_modelled").get<int>(), 102);
+    EXPECT_EQ(json.at("summary").at("modelled").get<int>() + json.at("summary").at("not_modelled").get<int>(),
+              102);
     const auto rows = lines_of(run_refit({"validate", "-o", "csv"}).out);
     ASSERT_EQ(rows.size(), json.at("records").size() + 1);
     EXPECT_TRUE(rows[1].starts_with("post-235b-h100-broadcast,A,nemo-rl-broadcast,")) << rows[1];
@@ -107,8 +103,7 @@ TEST(Validate, TakesRecordsNeverSeen) {
     EXPECT_NEAR(
         records[0].at("error").get<double>(), records[0].at("predicted_seconds").get<double>() - 1.0, 1e-9);
     EXPECT_EQ(records[0].at("assumed"), Json({"NIC 400Gbit/s a GPU (as h200-nvl8)"}));
-    EXPECT_EQ(records[1].at("not_modelled"),
-              "verl-nccl: no file of data/engines has a path for this engine");
+    EXPECT_EQ(records[1].at("not_modelled"), "verl-nccl: no file of data/engines has a path for this engine");
 }
 
 TEST(Validate, ExitsWith4WhereNothingIsModelled) {
@@ -138,10 +133,12 @@ TEST(Validate, IsWhatTheReadmeAndTheDocumentShow) {
     const auto text = run_refit({"validate", "-o", "md"}).out;
     const auto rest = text.find("### Every record");
     ASSERT_NE(rest, std::string::npos);
-    EXPECT_NE(text_of("README.md").find(text.substr(0, rest)), std::string::npos)
+    EXPECT_NE(file_text(std::string{REFIT_SOURCE_DIR} + "/README.md").find(text.substr(0, rest)),
+              std::string::npos)
         << "README.md does not show\n"
         << text.substr(0, rest);
-    EXPECT_NE(text_of("docs/fidelity.md").find(text.substr(rest)), std::string::npos)
+    EXPECT_NE(file_text(std::string{REFIT_SOURCE_DIR} + "/docs/fidelity.md").find(text.substr(rest)),
+              std::string::npos)
         << "docs/fidelity.md does not show\n"
         << text.substr(rest);
 }
@@ -163,15 +160,23 @@ std::vector<std::string> cells_of(const std::string& line) {
 
 TEST(Validate, TheLayoutsOfTheMicrobenchmarkGiveItsTime) {
     std::size_t rows = 0;
-    for (const auto& line : lines_of(text_of("docs/fidelity.md"))) {
+    for (const auto& line : lines_of(file_text(std::string{REFIT_SOURCE_DIR} + "/docs/fidelity.md"))) {
         if (!line.starts_with("| `qwen3.8-2.4t-")) {
             continue;
         }
         ++rows;
         const auto cells = cells_of(line);
         ASSERT_EQ(cells.size(), 5U) << line;
-        const auto outcome = run_refit({"compare", cells[1], "--method", "hybrid", "--train", cells[2], "--generate",
-                                        cells[3], "-o", "json"});
+        const auto outcome = run_refit({"compare",
+                                        cells[1],
+                                        "--method",
+                                        "hybrid",
+                                        "--train",
+                                        cells[2],
+                                        "--generate",
+                                        cells[3],
+                                        "-o",
+                                        "json"});
         ASSERT_EQ(outcome.code, 0) << line << outcome.err;
         const auto method = Json::parse(outcome.out).at("methods").at(0);
         EXPECT_NEAR(method.at("seconds").get<double>(), std::stod(cells[4]), 0.006) << line;

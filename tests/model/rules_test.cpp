@@ -10,7 +10,7 @@
 namespace refit {
 namespace {
 
-RuleSet shipped(const std::string& name) {
+RuleSet shipped_rules(const std::string& name) {
     return io::read_rules(std::filesystem::path{REFIT_DATA_DIR} / "rules" / (name + ".json")).value();
 }
 
@@ -39,24 +39,24 @@ std::vector<std::string> broken(const RuleSet& rules, std::initializer_list<std:
 using Ids = std::vector<std::string>;
 
 TEST(SupportRules, ThePublishedLayoutsPassBothVersions) {
-    EXPECT_EQ(broken(shipped("nemo-rl@2026-08"), {}), Ids{});
-    EXPECT_EQ(broken(shipped("nemo-rl@2026-11"), {}), Ids{});
+    EXPECT_EQ(broken(shipped_rules("nemo-rl@2026-08"), {}), Ids{});
+    EXPECT_EQ(broken(shipped_rules("nemo-rl@2026-11"), {}), Ids{});
 }
 
 TEST(SupportRules, AllOfThemAreToldAtOnce) {
-    EXPECT_EQ(broken(shipped("nemo-rl@2026-08"),
+    EXPECT_EQ(broken(shipped_rules("nemo-rl@2026-08"),
                      {{"generate.colocated", "true"}, {"train.etp", "2"}, {"generate.pp", "2"}, {"train.virtual_pipeline", "2"}}),
               (Ids{"colocated", "train-etp", "virtual-pipeline", "generate-pp"}));
 }
 
 TEST(SupportRules, GenerationEpIsOneOrTpInAugustAndFreeInNovember) {
-    EXPECT_EQ(broken(shipped("nemo-rl@2026-08"), {{"generate.ep", "8"}}), Ids{});
-    EXPECT_EQ(broken(shipped("nemo-rl@2026-08"), {{"generate.ep", "16"}}), Ids{"generate-ep"});
-    EXPECT_EQ(broken(shipped("nemo-rl@2026-11"), {{"generate.ep", "16"}}), Ids{});
+    EXPECT_EQ(broken(shipped_rules("nemo-rl@2026-08"), {{"generate.ep", "8"}}), Ids{});
+    EXPECT_EQ(broken(shipped_rules("nemo-rl@2026-08"), {{"generate.ep", "16"}}), Ids{"generate-ep"});
+    EXPECT_EQ(broken(shipped_rules("nemo-rl@2026-11"), {{"generate.ep", "16"}}), Ids{});
 }
 
 TEST(SupportRules, Fp8HangsOnWhereTheWeightsAreQuantised) {
-    const auto rules = shipped("nemo-rl@2026-08");
+    const auto rules = shipped_rules("nemo-rl@2026-08");
     // BF16 storage to blockwise FP8: rule 16. To MXFP8: allowed. FP8 storage: blockwise only, and not to MXFP8.
     EXPECT_EQ(broken(rules, {{"generate.dtype", "fp8"}}), Ids{"bf16-to-fp8"});
     EXPECT_EQ(broken(rules, {{"generate.dtype", "fp8"}, {"generate.is_mx", "true"}}), Ids{});
@@ -71,18 +71,18 @@ TEST(SupportRules, SglangIsToldAndItsSuggestionPasses) {
     auto facts = plain();
     facts["generate.engine"] = "sglang";
     for (const auto* name : {"nemo-rl@2026-08", "nemo-rl@2026-11"}) {
-        const auto faults = violations(shipped(name), facts);
+        const auto faults = violations(shipped_rules(name), facts);
         ASSERT_EQ(faults.size(), 1U);
         EXPECT_NE(faults[0].message.find(name), std::string::npos);
         auto mended = facts;
         mended[faults[0].nearest->field] = faults[0].nearest->value;
-        EXPECT_TRUE(violations(shipped(name), mended).empty());
+        EXPECT_TRUE(violations(shipped_rules(name), mended).empty());
     }
 }
 
 TEST(SupportRules, EverySuggestionMendsItsOwnRule) {
     for (const auto* name : {"nemo-rl@2026-08", "nemo-rl@2026-11"}) {
-        const auto rules = shipped(name);
+        const auto rules = shipped_rules(name);
         for (const auto& rule : rules.rules) {
             auto facts = plain();
             for (const auto& [fact, value] : rule.when) {
@@ -101,7 +101,7 @@ TEST(SupportRules, EverySuggestionMendsItsOwnRule) {
 
 TEST(SupportRules, NumbersAreThoseOfTheReferenceAndUnique) {
     // check_nccl_reshard_refit_support has 19 conditions.
-    const auto rules = shipped("nemo-rl@2026-08").rules;
+    const auto rules = shipped_rules("nemo-rl@2026-08").rules;
     ASSERT_EQ(rules.size(), 19U);
     for (std::size_t i = 0; i < rules.size(); ++i) {
         EXPECT_EQ(rules[i].number, i + 1);

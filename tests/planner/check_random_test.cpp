@@ -8,6 +8,7 @@
 
 #include "../shipped.hpp"
 #include "element_run.hpp"
+#include "fault_lines.hpp"
 #include "random_refit.hpp"
 #include "refit/check.hpp"
 #include "refit/methods.hpp"
@@ -23,15 +24,7 @@ using testing_support::random_refit;
 
 constexpr Method kMethods[] = {Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kOptimal};
 
-std::string text_of(const Faults& faults) {
-    std::string text;
-    for (const auto& fault : faults) {
-        text += fault.rule + ": " + fault.message + "\n";
-    }
-    return text;
-}
-
-constexpr int kBatches = 20;
+constexpr int kRefitBatches = 20;
 constexpr std::size_t kPairs = 20'000;
 
 class RandomBatch : public testing::TestWithParam<int> {};
@@ -41,21 +34,22 @@ class RandomBatch : public testing::TestWithParam<int> {};
 TEST_P(RandomBatch, PassesTheCheckerForEveryMethod) {
     const auto system = shipped_library().system("h100-nvl8", "system").value();
     std::size_t pairs = 0;
-    for (std::uint64_t seed = 0; pairs < kPairs / kBatches; ++seed) {
-        Dice dice{seed * kBatches + static_cast<std::uint64_t>(GetParam())};
+    for (std::uint64_t seed = 0; pairs < kPairs / kRefitBatches; ++seed) {
+        Dice dice{seed * kRefitBatches + static_cast<std::uint64_t>(GetParam())};
         const bool runs_elements = seed % 20 == 1;
         const auto refit = random_refit(dice, system, runs_elements ? 300 : 2000, seed % 4 == 0 ? 20'000 : 1);
         pairs += refit.pairs();
         for (const auto method : kMethods) {
             const auto plan = make_plan(method, refit.cluster, refit.rates, refit.workload).value();
-            ASSERT_EQ(text_of(check_plan(plan, refit.workload, refit.cluster)), "") << "seed " << seed;
+            ASSERT_EQ(testing_support::fault_lines(check_plan(plan, refit.workload, refit.cluster)), "")
+                << "seed " << seed;
             if (runs_elements) {
                 ASSERT_EQ(testing_support::run_elements(plan, refit.workload, refit.cluster), "")
                     << name_of(method) << ", seed " << seed;
             }
         }
     }
-    EXPECT_GE(pairs, kPairs / kBatches);
+    EXPECT_GE(pairs, kPairs / kRefitBatches);
 }
 
 /// How many plans went each of the ways that a plan can go.
@@ -139,7 +133,8 @@ TEST(OptimalRelays, DeliverWhateverPortsAreDown) {
         }
         const auto slices = SliceTable::make(refit.workload, refit.cluster.train_gpus());
         const auto plan = plan_of(optimal_relays(slices, study::with_ports(healthy, changes)));
-        ASSERT_EQ(text_of(check_plan(plan, refit.workload, refit.cluster)), "") << "seed " << seed;
+        ASSERT_EQ(testing_support::fault_lines(check_plan(plan, refit.workload, refit.cluster)), "")
+            << "seed " << seed;
     }
 }
 
@@ -151,11 +146,11 @@ TEST(OptimalRelays, DeliverTheCasesOfTheStudy) {
             system, system, entry.layout.trainers(), entry.layout.generators(), {8, 8, true}};
         const auto slices = SliceTable::make(workload, cluster.train_gpus());
         const auto plan = plan_of(optimal_relays(slices, entry.fabric));
-        EXPECT_EQ(text_of(check_plan(plan, workload, cluster)), "") << entry.name;
+        EXPECT_EQ(testing_support::fault_lines(check_plan(plan, workload, cluster)), "") << entry.name;
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Pairs, RandomBatch, testing::Range(0, kBatches));
+INSTANTIATE_TEST_SUITE_P(Pairs, RandomBatch, testing::Range(0, kRefitBatches));
 
 }  // namespace
 }  // namespace refit

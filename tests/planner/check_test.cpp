@@ -12,19 +12,12 @@
 #include <gtest/gtest.h>
 
 #include "../shipped.hpp"
+#include "fault_lines.hpp"
 #include "refit/fabric.hpp"
 #include "refit/methods.hpp"
 
 namespace refit {
 namespace {
-
-std::string text_of(const Faults& faults) {
-    std::string text;
-    for (const auto& fault : faults) {
-        text += fault.rule + ": " + fault.message + "\n";
-    }
-    return text;
-}
 
 class ShippedPlan : public testing::TestWithParam<std::tuple<std::string, Method>> {};
 
@@ -36,24 +29,24 @@ TEST_P(ShippedPlan, DeliversEveryElementExactlyOnce) {
     if (!plan) {
         GTEST_SKIP() << "refused: " << plan.error().front().message;
     }
-    EXPECT_EQ(text_of(check_plan(*plan, workload, scenario.cluster)), "");
+    EXPECT_EQ(testing_support::fault_lines(check_plan(*plan, workload, scenario.cluster)), "");
 }
 
 class Fp8Plan : public testing::TestWithParam<std::tuple<const char*, Method>> {};
 
 TEST_P(Fp8Plan, DeliversEveryValueAndScaleExactlyOnce) {
     const auto& [coverage, method] = GetParam();
-    for (const auto& scenario : {qwen_30b_in_fp8({{"engine.coverage", coverage}}),
-                                 qwen_30b_in_fp8({{"engine.coverage", coverage},
-                                                  {"train.layout", "tp4.pp2.ep8"},
-                                                  {"generate.layout", "tp2"}}),
-                                 qwen_30b_in_fp8({{"engine.coverage", coverage},
-                                                  {"train.layout", "tp8.pp2"},
-                                                  {"generate.layout", "tp4.ep4"}})}) {
+    for (const auto& scenario :
+         {qwen_30b_in_fp8({{"engine.coverage", coverage}}),
+          qwen_30b_in_fp8(
+              {{"engine.coverage", coverage}, {"train.layout", "tp4.pp2.ep8"}, {"generate.layout", "tp2"}}),
+          qwen_30b_in_fp8({{"engine.coverage", coverage},
+                           {"train.layout", "tp8.pp2"},
+                           {"generate.layout", "tp4.ep4"}})}) {
         const auto workload = Workload::make(scenario);
         const auto plan = make_plan(method, scenario, workload);
-        ASSERT_TRUE(plan.has_value()) << text_of(plan.error());
-        EXPECT_EQ(text_of(check_plan(*plan, workload, scenario.cluster)), "");
+        ASSERT_TRUE(plan.has_value()) << testing_support::fault_lines(plan.error());
+        EXPECT_EQ(testing_support::fault_lines(check_plan(*plan, workload, scenario.cluster)), "");
     }
 }
 
@@ -71,13 +64,14 @@ TEST(Fp8Refit, ByM2nDeliversEveryValueAndScaleToo) {
     const auto scenario = qwen_30b_in_fp8({{"model", "moonlight-16b-a3b"}, {"generate.layout", "tp2.ep2"}});
     const auto workload = Workload::make(scenario);
     const auto plan = make_plan(Method::kM2n, scenario, workload);
-    ASSERT_TRUE(plan.has_value()) << text_of(plan.error());
-    EXPECT_EQ(text_of(check_plan(*plan, workload, scenario.cluster)), "");
+    ASSERT_TRUE(plan.has_value()) << testing_support::fault_lines(plan.error());
+    EXPECT_EQ(testing_support::fault_lines(check_plan(*plan, workload, scenario.cluster)), "");
 }
 
 TEST(Fp8Refit, SendsExpertsByTransfersAndEveryScaleAsATensorOfItsOwn) {
-    // Of 37,491 tensors (counted in fp8_blocks_test.cpp) 18,432 go by transfers. The rest, 18,432 scales of experts and
-    // 192 of attention, its 192 values and 243 BF16 tensors, is gathered, broadcast and loaded one by one.
+    // Of 37,491 tensors (counted in fp8_blocks_test.cpp) 18,432 go by transfers. The rest, 18,432 scales of
+    // experts and 192 of attention, its 192 values and 243 BF16 tensors, is gathered, broadcast and loaded
+    // one by one.
     const auto scenario = qwen_30b_in_fp8();
     const auto workload = Workload::make(scenario);
     const auto plan = make_plan(Method::kHybrid, scenario, workload).value();
@@ -91,8 +85,8 @@ TEST(Fp8Refit, SendsExpertsByTransfersAndEveryScaleAsATensorOfItsOwn) {
     }
     EXPECT_EQ(by_transfers, 28'991'029'248U);
     // Scales are gathered over EP8: 16 local experts x 3 x 48 layers.
-    const auto calls = std::ranges::find(
-        gather->collectives, CollectiveRole::kExpertAllGather, &Collective::role);
+    const auto calls =
+        std::ranges::find(gather->collectives, CollectiveRole::kExpertAllGather, &Collective::role);
     ASSERT_NE(calls, gather->collectives.end());
     EXPECT_EQ(calls->calls, 16U * 3 * 48);
     EXPECT_EQ(calls->bytes.front(), 18'432U * 6 * 16 * 4);
@@ -131,7 +125,7 @@ TEST(CheckPlan, NamesWhatNobodyDelivers) {
     block.source.pop_back();
     block.destination.pop_back();
     block.box.pop_back();
-    EXPECT_EQ(text_of(check_plan(plan, rows_to_columns(), four_ranks())),
+    EXPECT_EQ(testing_support::fault_lines(check_plan(plan, rows_to_columns(), four_ranks())),
               "missing: direct, class 0 'layers.{layer}.weight', slice 0 (trainer stage 0 to generator stage "
               "0), rank 3, "
               "tensors [0, 2), elements [2, 4) x [2, 4): wanted, never written\n");
@@ -140,7 +134,7 @@ TEST(CheckPlan, NamesWhatNobodyDelivers) {
 TEST(CheckPlan, NamesWhoSendsWhatItDoesNotHold) {
     auto plan = planned(Method::kDirect);
     plan.blocks.front().source.back() = 0;
-    EXPECT_EQ(text_of(check_plan(plan, rows_to_columns(), four_ranks())),
+    EXPECT_EQ(testing_support::fault_lines(check_plan(plan, rows_to_columns(), four_ranks())),
               "source: direct, stage 0 (transfer), class 0 'layers.{layer}.weight', slice 0 (trainer stage 0 "
               "to generator "
               "stage 0), rank 0, tensors [0, 2), elements [2, 4) x [2, 4): sent by a rank that does not hold "
@@ -155,7 +149,7 @@ TEST(CheckPlan, NamesWhichStagesWriteTwice) {
     stage.kind = StageKind::kRelay;
     const auto quarter = plan.blocks.front().boxes[plan.blocks.front().box.front()];
     stage.relays = {{{0, 0, 1, 1, quarter}}, {{0, 1, 8}}, {0}, {0}, {2}, {RelayTable::kNone}, 1};
-    EXPECT_EQ(text_of(check_plan(plan, rows_to_columns(), four_ranks())),
+    EXPECT_EQ(testing_support::fault_lines(check_plan(plan, rows_to_columns(), four_ranks())),
               "repeated: direct, class 0 'layers.{layer}.weight', slice 0 (trainer stage 0 to generator "
               "stage 0), rank 2, "
               "tensors [1, 2), elements [0, 2) x [0, 2): written more than once, by stage 0 and 1\n");
@@ -191,7 +185,7 @@ TEST(CheckPlan, TakesRelaysThatPassOnWhatTheyDoNotWant) {
                 is_relayed ? static_cast<std::uint32_t>(relays.size() - 1) : RelayTable::kNone);
         }
     }
-    EXPECT_EQ(text_of(check_plan(plan, workload, four_ranks())), "");
+    EXPECT_EQ(testing_support::fault_lines(check_plan(plan, workload, four_ranks())), "");
     relays.follows[1] = RelayTable::kNone;
     const auto faults = check_plan(plan, workload, four_ranks());
     ASSERT_EQ(faults.size(), 2U);
@@ -258,11 +252,11 @@ TEST(CheckPlan, TakesPaddingInGathersAndNowhereElse) {
     auto& broadcast = plan.stages[1].collectives[0].bytes[0];
     ASSERT_EQ(gathered, 64U);
     gathered = 128;
-    EXPECT_EQ(text_of(check_plan(plan, rows_to_columns(), four_ranks())), "");
+    EXPECT_EQ(testing_support::fault_lines(check_plan(plan, rows_to_columns(), four_ranks())), "");
     gathered = 63;
     broadcast = 65;
     EXPECT_EQ(
-        text_of(check_plan(plan, rows_to_columns(), four_ranks())),
+        testing_support::fault_lines(check_plan(plan, rows_to_columns(), four_ranks())),
         "collective-bytes: gather-broadcast, stage 0 (gather), rank 0: its group says 63 bytes and moves 64\n"
         "collective-bytes: gather-broadcast, stage 1 (broadcast), rank 0: its group says 65 bytes and moves "
         "64\n");

@@ -8,6 +8,7 @@
 #include "../model/small_models.hpp"
 #include "../shipped.hpp"
 #include "element_run.hpp"
+#include "fault_lines.hpp"
 #include "random_refit.hpp"
 #include "refit/check.hpp"
 #include "refit/holdings.hpp"
@@ -21,15 +22,7 @@ namespace {
 using testing_support::Dice;
 using Changes = std::initializer_list<std::pair<std::string, std::string>>;
 
-std::string text_of(const Faults& faults) {
-    std::string text;
-    for (const auto& fault : faults) {
-        text += fault.rule + ": " + fault.message + "\n";
-    }
-    return text;
-}
-
-struct Planned {
+struct PlannedFsdp {
     Scenario scenario;
     Workload workload;
     Plan plan;
@@ -40,12 +33,12 @@ struct Planned {
     }
 };
 
-Planned gathered(const std::string& model, const std::string& train, const std::string& generate) {
+PlannedFsdp gathered(const std::string& model, const std::string& train, const std::string& generate) {
     auto scenario = shipped_scenario(
         "reshard-two-domains", {{"model", model}, {"train.layout", train}, {"generate.layout", generate}});
     auto workload = Workload::make(scenario);
     auto plan = make_plan(Method::kGatherBroadcast, scenario, workload).value();
-    EXPECT_EQ(text_of(check_plan(plan, workload, scenario.cluster)), "");
+    EXPECT_EQ(testing_support::fault_lines(check_plan(plan, workload, scenario.cluster)), "");
     return {std::move(scenario), std::move(workload), std::move(plan)};
 }
 
@@ -155,7 +148,7 @@ TEST(FsdpMethods, RefuseReshardByTheRuleForMegatronAndOfferALayout) {
         {{"model", "qwen3-30b-a3b"}, {"train.layout", "ep8.fsdp2@16"}, {"generate.layout", "tp2@16"}});
     const auto plan = make_plan(Method::kHybrid, scenario, Workload::make(scenario));
     ASSERT_FALSE(plan.has_value());
-    ASSERT_EQ(plan.error().size(), 1U) << text_of(plan.error());
+    ASSERT_EQ(plan.error().size(), 1U) << testing_support::fault_lines(plan.error());
     EXPECT_EQ(plan.error()[0].where, "train.engine");
     const auto nearest = plan.error()[0].nearest.value();
     EXPECT_EQ(nearest, (Suggestion{"train.layout", "ep8@16", ""}));
@@ -190,7 +183,8 @@ Scenario random_scenario(Dice& dice, const std::string& model) {
     scenario.cluster = Cluster{
         scenario.cluster.train_system(), scenario.cluster.generate_system(), trainers, generators, placement};
     scenario.engine.options.broadcast_senders = static_cast<std::uint32_t>(dice.between(1, trainers));
-    scenario.engine.options.broadcast_group = dice.once_in(2) ? BroadcastGroup::kAll : BroadcastGroup::kGenerators;
+    scenario.engine.options.broadcast_group =
+        dice.once_in(2) ? BroadcastGroup::kAll : BroadcastGroup::kGenerators;
     scenario.rules = {};
     return scenario;
 }
@@ -215,11 +209,13 @@ TEST_P(RandomFsdp, PassesTheCheckerAndDeliversForEveryMethod) {
             const auto plan = make_plan(method, scenario, workload);
             if (!plan) {
                 // M2N takes even shards alone.
-                ASSERT_EQ(method, Method::kM2n) << where << "\n" << text_of(plan.error());
+                ASSERT_EQ(method, Method::kM2n) << where << "\n"
+                                                << testing_support::fault_lines(plan.error());
                 continue;
             }
             moved_by_m2n += method == Method::kM2n ? 1 : 0;
-            ASSERT_EQ(text_of(check_plan(*plan, workload, scenario.cluster)), "") << where;
+            ASSERT_EQ(testing_support::fault_lines(check_plan(*plan, workload, scenario.cluster)), "")
+                << where;
             ASSERT_EQ(testing_support::run_elements(*plan, workload, scenario.cluster), "") << where;
         }
     }

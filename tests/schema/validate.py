@@ -5,6 +5,7 @@
 usage: validate.py SCHEMA FOLDER
        validate.py SCHEMA FOLDER-OF-SCENARIOS PROGRAM
        validate.py SCHEMA plan-report|plan-file|simulation|validation|fit PROGRAM
+       validate.py SCHEMA measured PROGRAM EXECUTOR
 
 Also tries the schema itself: without a required key, with a key more, and with a newer major version nothing may pass.
 Exits with 77 where the module jsonschema is missing, which ctest counts as skipped.
@@ -69,6 +70,17 @@ def planned(program, kind, words):
         return json.loads(text, parse_constant=reject_constant)
 
 
+def measured_documents(program):
+    """What refit-exec reports of plans on this machine."""
+    for method in ("gather-broadcast", "direct", "optimal"):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = str(pathlib.Path(folder) / "plan.json")
+            subprocess.run([program, "plan", "reshard-two-domains", "--model", "teaching-matrix/256", "--method", method, "-O", plan],
+                           check=True, capture_output=True)
+            run = subprocess.run([sys.argv[4], plan, "--runs", "2", "-o", "json"], check=True, capture_output=True, text=True)
+            yield method, json.loads(run.stdout, parse_constant=reject_constant)
+
+
 def documents(folder, program):
     """Pairs of a name and a parsed document."""
     if folder in ("plan-report", "plan-file"):
@@ -85,6 +97,9 @@ def documents(folder, program):
     if folder == "validation":
         for words in ([], ["--simulate"]):
             yield " ".join(["validate", *words]), report(program, words, "validate")
+        return
+    if folder == "measured":
+        yield from measured_documents(program)
         return
     if folder == "fit":
         yield "fit", report(program, [], "fit")

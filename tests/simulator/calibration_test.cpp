@@ -165,7 +165,7 @@ TEST(Calibration, TakesTheConstantsThatHaveAPriorAndAReading) {
     };
     EXPECT_EQ(names(fit_parameters(constants)),
               (std::vector<std::string>{"fixed_cost", "finalize_per_expert"}));
-    EXPECT_EQ(names(fit_parameters(constants, {FinalizeReading::kPerLocalByte, false})),
+    EXPECT_EQ(names(fit_parameters(constants, {FinalizeReading::kPerLocalByte})),
               (std::vector<std::string>{"fixed_cost", "finalize_per_local_byte"}));
 }
 

@@ -99,6 +99,40 @@ TEST(Estimate, OnGb200TheBroadcastHidesBehindNvlinkWork) {
     EXPECT_NEAR(phase(e.result, "finalize"), 256 * 58 * 27e-6, 1e-9);
 }
 
+// DeepSeek-V3 on H100: 58 layers x 3 grouped parameters / 16 stages; a trainer of EP16 holds 256 / 16 experts of each.
+TEST(Estimate, TakesTheChosenReading) {
+    const auto grouped = [](const std::string& reading) {
+        return term(estimated(Method::kHybrid, "deepseek-v3-h100", {{"engine.options.bulk_cost", reading}}).result,
+                    "grouped experts");
+    };
+    EXPECT_NEAR(grouped("per-parameter"), 58 * 3 / 16.0 * 5.2e-3, 1e-9);
+    EXPECT_NEAR(grouped("floor"), 58 * 3 / 16.0 * 1e-3, 1e-9);
+    EXPECT_NEAR(grouped("per-expert"), 58 * 3 / 16.0 * 256 / 16 * 0.24e-3, 1e-9);
+    // Every GPU ends with 8,589,934,592 B. Sixteen replicas gather 15/16 of it over NVLink, not over one NIC.
+    const std::pair<std::string, std::string> wide{"engine.options.replica_ring", "every-nic"};
+    const auto by_byte =
+        estimated(Method::kHybrid, "reshard-two-domains", {wide, {"engine.options.finalize", "per-local-byte"}});
+    EXPECT_NEAR(phase(by_byte.result, "finalize"), 8'589'934'592.0 * 4.7e-12, 1e-9);
+    EXPECT_NEAR(term(by_byte.result, "bulk transfers"),
+                2'147'483'648.0 / 47e9 + 8'589'934'592.0 * 15 / 16 / 310.5e9,
+                1e-6);
+}
+
+TEST(EstimateRange, SpansOnlyTheReadingsThatAreLeftOpen) {
+    const auto width = [](std::initializer_list<std::pair<std::string, std::string>> chosen) {
+        const auto e = estimated(Method::kHybrid, "deepseek-v3-gb200", chosen);
+        const auto range = estimate_range(e.loads, e.setting, true);
+        return range.high / range.low;
+    };
+    const auto open = width({});
+    const auto chosen = width({{"engine.options.replica_ring", "one-nic"}});
+    const auto all_chosen = width({{"engine.options.replica_ring", "one-nic"},
+                                   {"engine.options.finalize", "per-expert"},
+                                   {"engine.options.bulk_cost", "per-parameter"}});
+    EXPECT_LT(chosen, open);
+    EXPECT_LT(all_chosen, chosen);
+}
+
 TEST(Estimate, NemotronUltraIsHeldUpByLoading) {
     // 49,983 tensors x (92 + 0.12 x 512) us; the gather is hidden.
     const auto e = estimated(Method::kGatherBroadcast, "nemotron-ultra-gb200");
@@ -166,7 +200,7 @@ TEST(Estimate, TheTotalAloneIsTheSame) {
     for (const auto& name : shipped_library().scenarios()) {
         for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped}) {
             const auto e = estimated(method, name);
-            for (const auto& reading : readings()) {
+            for (const auto& reading : ReadingChoice{}.all()) {
                 EXPECT_EQ(estimate_total(e.loads, e.setting, reading), estimate(e.loads, e.setting, reading).total) << name;
             }
         }

@@ -22,13 +22,13 @@ using Changes = std::initializer_list<std::pair<std::string, std::string>>;
 constexpr double kMatrix = 8'589'934'592.0;
 constexpr double kNic = 47e9;
 
-struct Estimated {
+struct OnFabric {
     PlanLoads loads;
     Estimate result;
     Report report;
 };
 
-Estimated estimated(Method method, Changes changes, const std::string& name = "reshard-two-domains") {
+OnFabric estimated(Method method, Changes changes, const std::string& name = "reshard-two-domains") {
     const auto scenario = shipped_scenario(name, changes);
     const auto workload = Workload::make(scenario);
     auto loads = make_loads(make_plan(method, scenario, workload).value(), scenario.cluster);
@@ -38,7 +38,7 @@ Estimated estimated(Method method, Changes changes, const std::string& name = "r
     return {std::move(loads), std::move(result), compare(scenario, request)};
 }
 
-Term term(const Estimate& estimate, const std::string& name) {
+Term fabric_term(const Estimate& estimate, const std::string& name) {
     for (const auto& entry : estimate.terms) {
         if (entry.name == name) {
             return entry;
@@ -59,8 +59,8 @@ TEST(FabricEstimate, ATwoToOneSpineDoublesWhatGoesBetweenPods) {
     const auto spine =
         estimated(Method::kDirect, {{"fabric.oversubscription", "2:1"}, {"fabric.domains_per_pod", "1"}});
     EXPECT_NEAR(spine.result.transfer.value(), 2 * 4 * kMatrix / kNic, 1e-9);
-    EXPECT_TRUE(mentions(term(spine.result, "bulk transfers"), "busiest uplink 1.46 s"))
-        << term(spine.result, "bulk transfers").formula;
+    EXPECT_TRUE(mentions(fabric_term(spine.result, "bulk transfers"), "busiest uplink 1.46 s"))
+        << fabric_term(spine.result, "bulk transfers").formula;
     const auto& method = spine.report.methods.front();
     EXPECT_EQ(method.bottleneck.resource, "spine-up");
     EXPECT_EQ(method.bottleneck.where, "pod 0");
@@ -87,12 +87,12 @@ TEST(FabricEstimate, WhatStaysInAPodDoesNotMeetItsUplinks) {
 TEST(FabricEstimate, ABroadcastCrossesEachPodOnce) {
     // The ring has four channels, one a trainer, 188 GB/s. It leaves pod 0 with W over 4 x 47 / r.
     const auto flat = estimated(Method::kGatherBroadcast, {});
-    EXPECT_NEAR(term(flat.result, "weight broadcast").seconds.value(), kMatrix / (4 * kNic), 1e-9);
+    EXPECT_NEAR(fabric_term(flat.result, "weight broadcast").seconds.value(), kMatrix / (4 * kNic), 1e-9);
     const auto spine = estimated(Method::kGatherBroadcast,
                                  {{"fabric.oversubscription", "4:1"}, {"fabric.domains_per_pod", "1"}});
-    EXPECT_NEAR(term(spine.result, "weight broadcast").seconds.value(), kMatrix / kNic, 1e-9);
-    EXPECT_TRUE(mentions(term(spine.result, "weight broadcast"), "47 GB/s, at the uplink of pod 0"))
-        << term(spine.result, "weight broadcast").formula;
+    EXPECT_NEAR(fabric_term(spine.result, "weight broadcast").seconds.value(), kMatrix / kNic, 1e-9);
+    EXPECT_TRUE(mentions(fabric_term(spine.result, "weight broadcast"), "47 GB/s, at the uplink of pod 0"))
+        << fabric_term(spine.result, "weight broadcast").formula;
 }
 
 TEST(FabricEstimate, ASlowNicSlowsWhatGoesThroughIt) {
@@ -104,9 +104,9 @@ TEST(FabricEstimate, ASlowNicSlowsWhatGoesThroughIt) {
     EXPECT_EQ(direct.report.methods.front().bottleneck.resource, "nic-out");
     EXPECT_EQ(direct.report.methods.front().bottleneck.where, "trainer rank 1, NIC at 25 GB/s");
     const auto broadcast = estimated(Method::kGatherBroadcast, slow);
-    EXPECT_NEAR(term(broadcast.result, "weight broadcast").seconds.value(), 2 * kMatrix / (4 * kNic), 1e-9);
-    EXPECT_TRUE(mentions(term(broadcast.result, "weight broadcast"), "94 GB/s, at the NIC of trainer 1"))
-        << term(broadcast.result, "weight broadcast").formula;
+    EXPECT_NEAR(fabric_term(broadcast.result, "weight broadcast").seconds.value(), 2 * kMatrix / (4 * kNic), 1e-9);
+    EXPECT_TRUE(mentions(fabric_term(broadcast.result, "weight broadcast"), "94 GB/s, at the NIC of trainer 1"))
+        << fabric_term(broadcast.result, "weight broadcast").formula;
     // W leaves by three and a half NICs.
     EXPECT_EQ(direct.report.line_rate_bound.kind, BoundKind::kSourceEgress);
     EXPECT_NEAR(direct.report.line_rate_bound.time.value(), kMatrix / 175e9, 1e-9);
@@ -121,7 +121,7 @@ TEST(FabricEstimate, ANeighbourStandsInForANicThatIsDown) {
     EXPECT_EQ(direct.loads.traffic.nvlink_bytes(), 4ULL << 33U);
     // The ring keeps three channels.
     const auto broadcast = estimated(Method::kGatherBroadcast, down);
-    EXPECT_NEAR(term(broadcast.result, "weight broadcast").seconds.value(), kMatrix / (3 * kNic), 1e-9);
+    EXPECT_NEAR(fabric_term(broadcast.result, "weight broadcast").seconds.value(), kMatrix / (3 * kNic), 1e-9);
     EXPECT_NEAR(direct.report.line_rate_bound.time.value(), kMatrix / 150e9, 1e-9);
 }
 
@@ -138,7 +138,7 @@ TEST(FabricEstimate, OnRailsMessagesGoOverNvlinkFirst) {
     EXPECT_EQ(direct.loads.traffic.ports()[8].nic_in, 0U);
     // A ring's channels stay on the rails that all its domains have: four.
     const auto broadcast = estimated(Method::kGatherBroadcast, {{"fabric.rail_only", "true"}});
-    EXPECT_NEAR(term(broadcast.result, "weight broadcast").seconds.value(), kMatrix / (4 * kNic), 1e-9);
+    EXPECT_NEAR(fabric_term(broadcast.result, "weight broadcast").seconds.value(), kMatrix / (4 * kNic), 1e-9);
 }
 
 TEST(FabricEstimate, OptimalKeepsToTheBoundAndTakesNoDeadPort) {
@@ -208,8 +208,8 @@ TEST(FabricEstimate, DeepSeekV3UnderATwoToOneSpine) {
     }
     EXPECT_GT(pods[1].up, pods[4].down);
     EXPECT_NEAR(spine.result.transfer.value(), static_cast<double>(pods[1].up) / (32 * kNic), 1e-9);
-    EXPECT_TRUE(mentions(term(spine.result, "bulk transfers"), ", at the uplink of pod 1"))
-        << term(spine.result, "bulk transfers").formula;
+    EXPECT_TRUE(mentions(fabric_term(spine.result, "bulk transfers"), ", at the uplink of pod 1"))
+        << fabric_term(spine.result, "bulk transfers").formula;
     EXPECT_EQ(spine.report.methods.front().bottleneck.where, "pod 1");
     EXPECT_LT(flat.result.transfer.value(), 0.6 * spine.result.transfer.value());
 }

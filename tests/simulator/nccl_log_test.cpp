@@ -38,7 +38,7 @@ System h100(std::uint32_t node = 8, std::uint32_t domain = 8) {
             rate(1450.0)};
 }
 
-EngineConstants constants() {
+EngineConstants fitted_constants() {
     EngineConstants result;
     result.nvlink_efficiency.value = 0.7;
     result.nic_efficiency.prior = ConstantPrior{0.9, 1.1, "s"};
@@ -72,7 +72,7 @@ TEST(NcclLog, SpreadGrowsWithScatter) {
 TEST(LinkConstants, ADomainTellsOfNvlinkAndPairsAcrossHostsOfNics) {
     const std::vector tables{line_table("sendrecv", 30e-6, 47e9, 2, 2),
                              line_table("all_gather", 20e-6, 315e9, 8, 1)};
-    const auto read = link_constants(tables, h100(), constants());
+    const auto read = link_constants(tables, h100(), fitted_constants());
     ASSERT_TRUE(read.has_value());
     EXPECT_NEAR(read->constants.nvlink_efficiency.value, 315.0 / 450.0, 1e-9);
     EXPECT_NEAR(read->constants.nic_efficiency.value, 47.0 / 50.0, 1e-9);
@@ -87,20 +87,20 @@ TEST(LinkConstants, ARingOverHostsHasANicForEachOfItsRanksThere) {
     // Two ranks on each of two hosts: 90 GB/s are 45 of each NIC. Eight on each: 300 GB/s is what NVLink
     // allows, 0.7 of 450 = 315, less 5 %, so it says nothing of NICs.
     const auto two =
-        link_constants(std::vector{line_table("all_gather", 0.0, 90e9, 4, 2)}, h100(), constants());
+        link_constants(std::vector{line_table("all_gather", 0.0, 90e9, 4, 2)}, h100(), fitted_constants());
     ASSERT_TRUE(two.has_value());
     EXPECT_NEAR(two->constants.nic_efficiency.value, 0.9, 1e-9);
     const auto eight =
-        link_constants(std::vector{line_table("broadcast", 0.0, 300e9, 16, 2)}, h100(), constants());
+        link_constants(std::vector{line_table("broadcast", 0.0, 300e9, 16, 2)}, h100(), fitted_constants());
     ASSERT_TRUE(eight.has_value());
     EXPECT_EQ(eight->readings[0].constant, "");
     EXPECT_NE(eight->readings[0].passed_over.find("NVLink"), std::string::npos);
-    EXPECT_EQ(eight->constants.nic_efficiency, constants().nic_efficiency);
+    EXPECT_EQ(eight->constants.nic_efficiency, fitted_constants().nic_efficiency);
 }
 
 TEST(LinkConstants, HostsOfOneRackShareADomain) {
     const std::vector tables{line_table("all_gather", 0.0, 300e9, 16, 4)};
-    const auto read = link_constants(tables, h100(4, 72), constants());
+    const auto read = link_constants(tables, h100(4, 72), fitted_constants());
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->readings[0].constant, "nvlink_efficiency");
 }
@@ -108,7 +108,7 @@ TEST(LinkConstants, HostsOfOneRackShareADomain) {
 TEST(LinkConstants, TheFastestCountsAndTheSlowestIsTheLowEnd) {
     const std::vector tables{line_table("sendrecv", 0.0, 40e9, 2, 2),
                              line_table("sendrecv", 0.0, 47e9, 2, 2)};
-    const auto read = link_constants(tables, h100(), constants()).value();
+    const auto read = link_constants(tables, h100(), fitted_constants()).value();
     EXPECT_NEAR(read.constants.nic_efficiency.value, 0.94, 1e-9);
     EXPECT_NEAR(read.constants.nic_efficiency.low, 0.8, 1e-6);
 }
@@ -118,7 +118,7 @@ TEST(LinkConstants, RefusesWhatCannotBeAllAtOnce) {
     wrong.wrong = 3;
     const std::vector tables{
         wrong, line_table("sendrecv", 0.0, 60e9, 2, 2), line_table("all_gather", 0.0, 300e9, 0, 0)};
-    const auto read = link_constants(tables, h100(), constants());
+    const auto read = link_constants(tables, h100(), fitted_constants());
     ASSERT_FALSE(read.has_value());
     EXPECT_EQ(read.error().size(), 3U);
     const auto mentions = [&](const std::string& text) {
@@ -135,7 +135,7 @@ TEST(LinkConstants, RefusesWhatCannotBeAllAtOnce) {
     const auto other = link_constants(
         std::vector{line_table("all_reduce", 0.0, 300e9, 8, 1), line_table("", 0.0, 1e9, 8, 1)},
         h100(),
-        constants());
+        fitted_constants());
     ASSERT_TRUE(other.has_value());
     EXPECT_NE(other->readings[0].passed_over.find("all_reduce"), std::string::npos);
     EXPECT_NE(other->readings[1].passed_over.find("does not name its test"), std::string::npos);

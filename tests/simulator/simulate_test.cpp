@@ -67,6 +67,20 @@ TEST(Simulate, ReshardSendsOnceAndLetsReplicasGather) {
     EXPECT_NEAR(job.result.seconds(), 0.146 + 0.33e-3 + sending + gathering, 1e-9);
 }
 
+// The same where the ring has all eight NICs of a domain, 376 GB/s: NVLink, 310.5 GB/s, binds.
+TEST(Simulate, ARingOfReplicasOnEveryNicIsBoundByNvlink) {
+    const auto job = simulated(
+        Method::kHybrid, "reshard-two-domains", {{"engine.options.replica_ring", "every-nic"}});
+    EXPECT_NEAR(critical(job.result, Activity::kReplicas), 8'589'934'592.0 * 15 / 16 / 310.5e9, 1e-9);
+}
+
+// Finalising by bytes: each generator ends with the whole matrix.
+TEST(Simulate, FinalisesByTheChosenReading) {
+    const auto job = simulated(
+        Method::kHybrid, "reshard-two-domains", {{"engine.options.finalize", "per-local-byte"}});
+    EXPECT_NEAR(busy(job.result, Activity::kFinalising), 8'589'934'592.0 * 4.7e-12, 1e-9);
+}
+
 // Gather and broadcast, one pack: 3/4 of the matrix over each NVLink hop; then, since trainers have four NICs
 // at the crossing, 4 x 47 = 188 GB/s for all of it; copies: what TP gathers twice and packing, 3 x
 // 8,589,934,592 B at 1,450 GB/s; one call; the last of 20 ranks 18 x 23 us later.

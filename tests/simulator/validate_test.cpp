@@ -39,7 +39,7 @@ std::vector<ValidationCase> cases_of(const std::set<std::string>& ids) {
     return cases;
 }
 
-const Validation& shipped() {
+const Validation& shipped_validation() {
     static const auto validation = validate(cases_of({}), shipped_records());
     return validation;
 }
@@ -77,29 +77,29 @@ TEST(Validate, AnErrorIsNoneInsideARangeAndElseRelativeToItsNearerEnd) {
 TEST(Validate, RecordsOfOneRefitShareTheUnionOfTheirRanges) {
     // 2.6 s and 2.39-2.83 s are one refit, and so are 14.21 s and 15.52 s; 14.9 s has more generators.
     for (const auto* id : {"post-dsv3-h100-reshard", "nemo-reshard-doc-dsv3-h100"}) {
-        EXPECT_EQ(row_of(shipped(), id).low, Seconds{2.39}) << id;
-        EXPECT_EQ(row_of(shipped(), id).high, Seconds{2.83}) << id;
+        EXPECT_EQ(row_of(shipped_validation(), id).low, Seconds{2.39}) << id;
+        EXPECT_EQ(row_of(shipped_validation(), id).high, Seconds{2.83}) << id;
     }
-    EXPECT_EQ(row_of(shipped(), "post-dsv3-h100-reshard").record.seconds, Seconds{2.6});
-    EXPECT_EQ(row_of(shipped(), "nemo-ckpteng-dsv3-nccl-async").high, Seconds{15.52});
-    EXPECT_EQ(row_of(shipped(), "nemo-ckpteng-dsv3-nccl-sync").low, Seconds{14.21});
-    EXPECT_EQ(row_of(shipped(), "post-dsv3-h100-broadcast").low, Seconds{14.9});
+    EXPECT_EQ(row_of(shipped_validation(), "post-dsv3-h100-reshard").record.seconds, Seconds{2.6});
+    EXPECT_EQ(row_of(shipped_validation(), "nemo-ckpteng-dsv3-nccl-async").high, Seconds{15.52});
+    EXPECT_EQ(row_of(shipped_validation(), "nemo-ckpteng-dsv3-nccl-sync").low, Seconds{14.21});
+    EXPECT_EQ(row_of(shipped_validation(), "post-dsv3-h100-broadcast").low, Seconds{14.9});
     // The guide gives no split of the layers for GB200; it is the post's.
-    EXPECT_EQ(row_of(shipped(), "nemo-reshard-doc-dsv3-gb200").configuration,
-              row_of(shipped(), "post-dsv3-gb200-reshard").configuration);
+    EXPECT_EQ(row_of(shipped_validation(), "nemo-reshard-doc-dsv3-gb200").configuration,
+              row_of(shipped_validation(), "post-dsv3-gb200-reshard").configuration);
     // Another engine on the same machines is another refit.
-    EXPECT_NE(row_of(shipped(), "post-dsv3-gb200-broadcast").configuration,
-              row_of(shipped(), "post-dsv3-gb200-reshard").configuration);
+    EXPECT_NE(row_of(shipped_validation(), "post-dsv3-gb200-broadcast").configuration,
+              row_of(shipped_validation(), "post-dsv3-gb200-reshard").configuration);
 }
 
 TEST(Validate, TheFileLinksTheRecordsThatResolveToOneRefit) {
     std::map<std::size_t, std::set<std::string>> refits;
-    for (const auto& row : shipped().rows) {
+    for (const auto& row : shipped_validation().rows) {
         if (row.prediction) {
             refits[row.configuration].insert(row.record.id);
         }
     }
-    for (const auto& row : shipped().rows) {
+    for (const auto& row : shipped_validation().rows) {
         if (row.prediction) {
             std::set<std::string> linked{row.record.same_configuration_as.begin(),
                                          row.record.same_configuration_as.end()};
@@ -165,10 +165,10 @@ TEST(Validate, ARecordWhosePlanIsRefusedSaysWhy) {
 }
 
 TEST(Validate, TheHeadlineFiguresAreMetWithin15Percent) {
-    EXPECT_EQ(shipped().headlines.rows, 8U);
-    EXPECT_EQ(shipped().headlines.modelled, 8U);
-    EXPECT_LE(std::abs(shipped().headlines.worst_error), 0.15);
-    for (const auto& row : shipped().rows) {
+    EXPECT_EQ(shipped_validation().headlines.rows, 8U);
+    EXPECT_EQ(shipped_validation().headlines.modelled, 8U);
+    EXPECT_LE(std::abs(shipped_validation().headlines.worst_error), 0.15);
+    for (const auto& row : shipped_validation().rows) {
         if (row.record.is_headline && row.prediction) {
             EXPECT_LE(std::abs(*row.error), 0.15) << row.record.id;
         }
@@ -176,10 +176,10 @@ TEST(Validate, TheHeadlineFiguresAreMetWithin15Percent) {
 }
 
 TEST(Validate, ModelsEveryTimeOfNemoRlThatChangesNoDtypeAndSaysWhyNotOfAllOthers) {
-    EXPECT_EQ(shipped().rows.size(), 102U);
+    EXPECT_EQ(shipped_validation().rows.size(), 102U);
     std::size_t modelled = 0;
     std::set<std::size_t> configurations;
-    for (const auto& row : shipped().rows) {
+    for (const auto& row : shipped_validation().rows) {
         if (row.prediction && row.record.engine.starts_with("nemo-rl-")) {
             ++modelled;
             configurations.insert(row.configuration);
@@ -189,7 +189,7 @@ TEST(Validate, ModelsEveryTimeOfNemoRlThatChangesNoDtypeAndSaysWhyNotOfAllOthers
     // Seven pairs are one refit each: reshard of DeepSeek-V3 on H100 and on GB200, of Ultra, of 30B to TP8 and
     // in FP8, and the two timers of broadcast and of NIXL to 32 GPUs.
     EXPECT_EQ(configurations.size(), 23U);
-    for (const auto& row : shipped().rows) {
+    for (const auto& row : shipped_validation().rows) {
         EXPECT_EQ(row.prediction.has_value(), row.not_modelled.empty()) << row.record.id;
     }
 }
@@ -243,15 +243,15 @@ TEST(Validate, BySimulationTheRangeIsTheClosedFormsInProportion) {
 }
 
 TEST(Validate, WhatServedToFitIsAlsoPredictedByConstantsThatHaveNotSeenIt) {
-    const auto& ultra = row_of(shipped(), "post-ultra-gb200-reshard");
+    const auto& ultra = row_of(shipped_validation(), "post-ultra-gb200-reshard");
     ASSERT_TRUE(ultra.served_to_fit && ultra.left_out && ultra.left_out_error);
     EXPECT_EQ(ultra.gpu, "GB200");
     EXPECT_LT(*ultra.left_out_error, *ultra.error - 0.05) << "no other refit finalises so many experts";
     EXPECT_LT(ultra.left_out->low, ultra.left_out->seconds);
     EXPECT_LT(ultra.left_out->seconds, ultra.left_out->high);
     // Records of one refit leave it out together.
-    EXPECT_EQ(row_of(shipped(), "nemo-reshard-doc-ultra-gb200").left_out->seconds, ultra.left_out->seconds);
-    for (const auto& row : shipped().rows) {
+    EXPECT_EQ(row_of(shipped_validation(), "nemo-reshard-doc-ultra-gb200").left_out->seconds, ultra.left_out->seconds);
+    for (const auto& row : shipped_validation().rows) {
         EXPECT_EQ(row.left_out.has_value(), row.prediction.has_value()) << row.record.id;
         if (row.prediction && !row.served_to_fit) {
             EXPECT_EQ(row.left_out->seconds, row.prediction->seconds) << row.record.id;
@@ -273,18 +273,18 @@ TEST(Validate, LeavesOutByTheRefitsThatItIsGiven) {
 
 TEST(Validate, SummarisesWhatIsLeftOutByEngineAndGpu) {
     std::set<std::string> gpus;
-    for (const auto& gpu : shipped().gpus) {
+    for (const auto& gpu : shipped_validation().gpus) {
         gpus.insert(gpu.engine);
         EXPECT_GT(gpu.left_out.median_half_width, 0.0);
         EXPECT_GE(std::abs(gpu.left_out.worst_error), gpu.left_out.median_error);
     }
     EXPECT_TRUE(gpus.contains("GB200") && gpus.contains("H100"));
-    EXPECT_GE(shipped().all.left_out.median_error, 0.0);
-    EXPECT_FALSE(shipped().all.left_out.worst_id.empty());
+    EXPECT_GE(shipped_validation().all.left_out.median_error, 0.0);
+    EXPECT_FALSE(shipped_validation().all.left_out.worst_id.empty());
 }
 
 TEST(Validate, ItsJsonHasWhatWasAskedFor) {
-    const auto json = io::to_json(shipped());
+    const auto json = io::to_json(shipped_validation());
     EXPECT_EQ(json.at("records").size(), 102U);
     const auto& first = json.at("records").front();
     EXPECT_EQ(first.at("id"), "post-235b-h100-broadcast");
@@ -308,8 +308,8 @@ TEST(Validate, ItsJsonHasWhatWasAskedFor) {
         json.at("records"), [](const nlohmann::json& row) { return row.at("id") == "post-qwen3.8-microbench"; });
     EXPECT_FALSE(other->contains("predicted_seconds"));
     EXPECT_FALSE(other->at("not_modelled").get<std::string>().empty());
-    EXPECT_EQ(json.at("summary").at("decisions").size(), shipped().decisions.size());
-    EXPECT_EQ(json.at("summary").at("factor_changes").size(), shipped().changes.size());
+    EXPECT_EQ(json.at("summary").at("decisions").size(), shipped_validation().decisions.size());
+    EXPECT_EQ(json.at("summary").at("factor_changes").size(), shipped_validation().changes.size());
 }
 
 }  // namespace

@@ -60,7 +60,11 @@ public:
 
     Result<void> fill(std::uint64_t version) override {
         parallel_for(threads_, programs_.size(), [&](std::size_t rank) {
-            exec::fill(programs_[rank], workload(), version, storage_[rank]);
+            if (job_.data != nullptr) {
+                exec::fill(programs_[rank], workload(), *job_.data, storage_[rank]);
+            } else {
+                exec::fill(programs_[rank], workload(), version, storage_[rank]);
+            }
         });
         return {};
     }
@@ -70,7 +74,7 @@ public:
     Result<Verification> verify(std::uint64_t version) override {
         std::vector<Compared> compared(programs_.size());
         parallel_for(threads_, programs_.size(), [&](std::size_t rank) {
-            compared[rank] = compare(programs_[rank], workload(), version, storage_[rank]);
+            compared[rank] = compare_one(programs_[rank], version);
         });
         Verification verification;
         for (auto& one : compared) {
@@ -82,7 +86,7 @@ public:
             } else if (!verification.mismatch) {
                 // With the operations, to name the one that should have written it.
                 const auto whole = job_.schedule->program_of(one.mismatch->rank);
-                verification.mismatch = compare(whole, workload(), version, storage_[whole.rank]).mismatch;
+                verification.mismatch = compare_one(whole, version).mismatch;
             }
         }
         return verification;
@@ -106,6 +110,11 @@ public:
 
 private:
     [[nodiscard]] const Workload& workload() const { return job_.schedule->workload(); }
+
+    [[nodiscard]] Compared compare_one(const RankProgram& program, std::uint64_t version) const {
+        return job_.data != nullptr ? compare(program, workload(), *job_.data, storage_[program.rank])
+                                    : compare(program, workload(), version, storage_[program.rank]);
+    }
 
     Result<void> allocate() {
         for (const auto& program : programs_) {

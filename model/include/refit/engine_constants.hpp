@@ -57,6 +57,8 @@ struct EngineConstants {
     Constant fixed_cost_per_gpu;     ///< Per refit and GPU. Unit: s.
     Constant bulk_parameter_cost;    ///< Per grouped expert parameter of a trainer stage. Unit: s.
     Constant bulk_parameter_cost_floor;      ///< The other reading of the same rows. Unit: s.
+    Constant bulk_parameter_cost_every_nic;  ///< The same rows where rings of replicas use every NIC. Unit: s.
+    Constant bulk_expert_cost;               ///< Another: per expert of it that a trainer holds. Unit: s.
     Constant finalize_per_expert;            ///< Per local expert and MoE layer, Blackwell generators. Unit: s.
     Constant finalize_slow_allgather_factor; ///< Alternative: share of the NVLink rate that replicas reach.
     Constant finalize_per_local_byte;        ///< Alternative: per byte of the local shard. Unit: s/B.

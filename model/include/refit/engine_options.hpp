@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "refit/reading.hpp"
+
 namespace refit {
 
 /// Which trainers broadcast gathered parameters.
@@ -62,8 +64,9 @@ struct EngineOptions {
     DirectLoading direct_loading = DirectLoading::kNone;
     TransferOrder transfer_order = TransferOrder::kByTensor;
     bool has_shadow_copy = false;             ///< Receivers keep serving from a second copy of their weights.
+    ReadingChoice reading;                    ///< Of what published times leave open.
 
-    /// Whether all but the sizes, streams and buffers agree.
+    /// Whether all but the sizes, streams, buffers and readings agree.
     [[nodiscard]] bool is_same_variant(const EngineOptions& other) const noexcept;
     bool operator==(const EngineOptions&) const = default;
 };

@@ -34,14 +34,23 @@ constexpr std::array kSources{Word<DirectSource>{"shards", DirectSource::kShards
 constexpr std::array kLoadings{Word<DirectLoading>{"none", DirectLoading::kNone},
                                Word<DirectLoading>{"local", DirectLoading::kLocal},
                                Word<DirectLoading>{"all", DirectLoading::kAll}};
+constexpr std::array kFinalizing{Word<FinalizeReading>{"per-expert", FinalizeReading::kPerExpert},
+                                 Word<FinalizeReading>{"slow-all-gather", FinalizeReading::kSlowAllGather},
+                                 Word<FinalizeReading>{"per-local-byte", FinalizeReading::kPerLocalByte}};
+constexpr std::array kBulkCosts{Word<BulkCostReading>{"per-parameter", BulkCostReading::kPerParameter},
+                                Word<BulkCostReading>{"floor", BulkCostReading::kFloor},
+                                Word<BulkCostReading>{"per-expert", BulkCostReading::kPerExpert}};
+constexpr std::array kReplicaRings{Word<ReplicaRingReading>{"one-nic", ReplicaRingReading::kOneNic},
+                                   Word<ReplicaRingReading>{"every-nic", ReplicaRingReading::kEveryNic}};
 constexpr std::array kFlags{Word<bool>{"false", false}, Word<bool>{"true", true}};
 
 class VariantReader {
 public:
     VariantReader(const ScenarioDraft& draft, Faults& faults) : draft_{draft}, faults_{faults} {}
 
-    template <class Value>
-    void word(const char* option, std::span<const Word<Value>> words, Value& target) {
+    /// `target`: the value, or an optional of it.
+    template <class Value, class Target>
+    void word(const char* option, std::span<const Word<Value>> words, Target& target) {
         const auto name = std::string{"engine.options."} + option;
         const auto* field = draft_.find(name);
         if (field == nullptr) {
@@ -113,6 +122,9 @@ void read_engine_variants(const ScenarioDraft& draft, EngineOptions& options, Fa
     reader.word<DirectLoading>("direct_loading", kLoadings, options.direct_loading);
     reader.word<TransferOrder>("transfer_order", kOrders, options.transfer_order);
     reader.word<bool>("shadow_copy", kFlags, options.has_shadow_copy);
+    reader.word<FinalizeReading>("finalize", kFinalizing, options.reading.finalize);
+    reader.word<BulkCostReading>("bulk_cost", kBulkCosts, options.reading.bulk_cost);
+    reader.word<ReplicaRingReading>("replica_ring", kReplicaRings, options.reading.replica_ring);
 }
 
 }  // namespace refit::io

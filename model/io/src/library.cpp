@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -327,6 +328,15 @@ Result<std::string> Library::model_of_published_name(const std::string& name) co
         }
     }
     return fail(ErrorCode::kInvalidInput, "unknown-model", "no model of data/models is called '" + name + "'", "model");
+}
+
+std::filesystem::path data_folder(const std::filesystem::path& source) {
+    if (const char* folder = std::getenv("REFIT_DATA"); folder != nullptr && *folder != '\0') {
+        return folder;
+    }
+    std::error_code error;
+    const auto installed = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "refit";
+    return fs::is_directory(installed / "models", error) ? installed : source;
 }
 
 }  // namespace refit::io

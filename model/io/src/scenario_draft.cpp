@@ -70,6 +70,9 @@ constexpr std::array kFields{
     FieldInfo{"engine.options.direct_loading", "tensors that receivers load after direct: none, local or all"},
     FieldInfo{"engine.options.transfer_order", "point-to-point transfers: by-tensor or rounds"},
     FieldInfo{"engine.options.shadow_copy", "receivers serve on from a second copy of their weights: true or false"},
+    FieldInfo{"engine.options.finalize", "what finalising costs: per-expert, slow-all-gather or per-local-byte"},
+    FieldInfo{"engine.options.bulk_cost", "what grouped experts cost: per-parameter, floor or per-expert"},
+    FieldInfo{"engine.options.replica_ring", "NICs of a ring of replicas: one-nic or every-nic"},
     FieldInfo{"published", "ids of published times of this scenario"},
 };
 
@@ -235,6 +238,31 @@ Result<ScenarioDraft> draft_from_json(const Json& json, const std::string& origi
     }
     reader.read(json, "", "");
     return reader.finish();
+}
+
+Json to_json(const ScenarioDraft& draft) {
+    Json json{{"schema", "refit.scenario"}, {"schema_version", "1.0"}};
+    for (const auto& [name, field] : draft.fields()) {
+        // A plain field that others lie below becomes their "name".
+        const auto below = draft.fields().lower_bound(name + ".");
+        const bool is_section = below != draft.fields().end() && below->first.starts_with(name + ".");
+        auto pointer = "/" + (is_section ? name + ".name" : name);
+        std::ranges::replace(pointer, '.', '/');
+        auto& place = json[Json::json_pointer{pointer}];
+        if (name == "published") {
+            place = Json::array();
+            for (std::size_t at = 0; at < field.text.size();) {
+                const auto end = std::min(field.text.find(',', at), field.text.size());
+                place.push_back(field.text.substr(at, end - at));
+                at = end + 1;
+            }
+        } else if (field.kind == DraftField::Kind::kText) {
+            place = field.text;
+        } else {
+            place = Json::parse(field.text);
+        }
+    }
+    return json;
 }
 
 }  // namespace refit::io

@@ -24,6 +24,19 @@ Json fabric_json(const FabricSettings& fabric) {
             {"nics", nics}};
 }
 
+/// What is chosen of the readings that published times leave open.
+void add_readings(Json& options, const ReadingChoice& chosen) {
+    if (chosen.finalize) {
+        options["finalize"] = name_of(*chosen.finalize);
+    }
+    if (chosen.bulk_cost) {
+        options["bulk_cost"] = name_of(*chosen.bulk_cost);
+    }
+    if (chosen.replica_ring) {
+        options["replica_ring"] = name_of(*chosen.replica_ring);
+    }
+}
+
 Json scenario_json(const Scenario& scenario) {
     const auto& cluster = scenario.cluster;
     const auto& placement = cluster.placement();
@@ -68,6 +81,7 @@ Json scenario_json(const Scenario& scenario) {
                 {"transfer_order", name_of(scenario.engine.options.transfer_order)},
                 {"shadow_copy", scenario.engine.options.has_shadow_copy}}}}},
             {"published", scenario.published}};
+    add_readings(json.at("engine").at("options"), scenario.engine.options.reading);
     if (!cluster.fabric().is_plain()) {
         json["fabric"] = fabric_json(cluster.fabric());
     }

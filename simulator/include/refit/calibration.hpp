@@ -22,9 +22,12 @@ struct FitParameter {
 };
 
 /// The constants with a prior that take part in a reading: those of kind "fitted" and "prior", with an
-/// "alternative" in place of `finalize_per_expert` where the reading has one.
+/// "alternative" in place of `finalize_per_expert` or `bulk_parameter_cost` where the reading has one.
 [[nodiscard]] std::vector<FitParameter> fit_parameters(const EngineConstants& constants,
                                                        const Reading& reading = {});
+
+/// The readings that have a constant of their own, an "alternative".
+[[nodiscard]] std::vector<Reading> readings_with_constants();
 
 struct FitOptions {
     double row_error = 0.12;   ///< What one timed refit may be off by, one standard deviation, in logarithms.

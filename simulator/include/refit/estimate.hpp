@@ -11,19 +11,6 @@
 
 namespace refit {
 
-/// What slows the end of a refit on the receivers: the published times cannot tell these apart (docs/cost_model.md).
-enum class FinalizeReading : std::uint8_t {
-    kPerExpert,      ///< A cost per local expert, on Blackwell.
-    kSlowAllGather,  ///< Replicas in one NVLink domain gather at a fraction of its rate.
-    kPerLocalByte,   ///< A cost per byte of the local shard, everywhere.
-};
-
-/// One reading of what the published times leave open.
-struct Reading {
-    FinalizeReading finalize = FinalizeReading::kPerExpert;
-    bool has_low_bulk_cost = false;  ///< Grouped expert parameters cost the floor, not the fitted value.
-};
-
 /// Everything of a scenario that the closed form needs beside a plan's loads.
 struct Setting {
     EngineConstants constants;
@@ -40,6 +27,7 @@ struct Setting {
     double generate_nvlink = 1.0;
     bool is_blackwell = false;     ///< The generators.
     std::uint32_t experts = 0;     ///< Routed experts in a layer.
+    double trainer_experts = 0.0;  ///< Routed experts of a layer that a trainer holds.
     double local_expert_layers = 0.0;  ///< Experts that a generator holds, over all layers.
     double local_bytes = 0.0;      ///< Most that a generator holds.
 };
@@ -48,6 +36,9 @@ struct Setting {
 [[nodiscard]] double tensor_seconds(const Setting& setting) noexcept;
 /// Host time of a receiver for what it loads: tensor by tensor, and for each byte that reached it. Unit: s.
 [[nodiscard]] double loading_seconds(const Setting& setting, double tensors, double bytes) noexcept;
+
+/// Host time of one grouped expert parameter of a trainer stage. Unit: s.
+[[nodiscard]] double bulk_parameter_seconds(const Setting& setting, const Reading& reading) noexcept;
 
 [[nodiscard]] Setting make_setting(const Scenario& scenario, const Workload& workload);
 
@@ -61,24 +52,24 @@ struct Estimate {
 };
 
 /// The closed form: stages over resources, with the constants of one engine for all. Formulas and their sources: docs/cost_model.md.
-[[nodiscard]] Estimate estimate(const PlanLoads& loads, const Setting& setting, const Reading& reading = {});
+[[nodiscard]] Estimate estimate(const PlanLoads& loads, const Setting& setting, const Reading& reading);
+/// By the reading that the options choose.
+[[nodiscard]] Estimate estimate(const PlanLoads& loads, const Setting& setting);
 
 /// The total of `estimate` alone, some ten times as fast: for fits.
-[[nodiscard]] Seconds estimate_total(const PlanLoads& loads, const Setting& setting, const Reading& reading = {});
+[[nodiscard]] Seconds estimate_total(const PlanLoads& loads, const Setting& setting, const Reading& reading);
+[[nodiscard]] Seconds estimate_total(const PlanLoads& loads, const Setting& setting);
 
 /// Standard deviations of a normal distribution that hold 80 % of it.
 inline constexpr double kEightyPercent = 1.2816;
 
 /// A range that holds with 80 % confidence. Each way three independent errors add as squares, in logarithms: the
-/// span of all readings (for a method that is not calibrated, none to twice the engine's software costs), the fitted
+/// span of the readings left open (for a method that is not calibrated, none to twice the engine's software costs), the fitted
 /// constants' errors with their correlations, and the model's own.
 struct Range {
     Seconds low;
     Seconds high;
 };
 [[nodiscard]] Range estimate_range(const PlanLoads& loads, const Setting& setting, bool is_calibrated);
-
-/// All readings, the usual one first.
-[[nodiscard]] std::vector<Reading> readings();
 
 }  // namespace refit

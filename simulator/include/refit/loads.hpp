@@ -27,7 +27,7 @@ struct RingLoad {
     CollectiveRole role = CollectiveRole::kWeightBroadcast;
     double wire_bytes = 0.0;      ///< Through each hop of the ring.
     bool crosses_domains = false;
-    double channels = 1.0;        ///< NICs that the ring uses in each domain; 1 inside a domain.
+    double channels = 1.0;        ///< NICs that the ring can use in each domain; 1 inside one.
     double nic = 0.0;             ///< Line rate of one rank's NICs. Unit: bytes per second.
     double nvlink = 0.0;          ///< Line rate. Unit: bytes per second.
     std::uint64_t calls = 0;

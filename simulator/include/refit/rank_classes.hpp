@@ -35,7 +35,10 @@ struct RingShares {
     std::vector<bool> crosses_domains;  ///< By group.
     std::vector<RingDetours> detours;   ///< By group; empty on a plain fabric.
 };
-[[nodiscard]] RingShares ring_shares(const Plan& plan, const Collective& collective, const Cluster& cluster);
+[[nodiscard]] RingShares ring_shares(const Plan& plan,
+                                     const Collective& collective,
+                                     const Cluster& cluster,
+                                     ReplicaRingReading replica_ring = ReplicaRingReading::kOneNic);
 
 /// Ranks that some stages of a plan treat alike: each has the same ports, sends and receives the same bytes
 /// to and from the same classes in every transfer, and sits in rings of the same make. What holds for one of
@@ -50,7 +53,8 @@ public:
                                           std::span<const std::uint32_t> stages,
                                           const Cluster& cluster,
                                           const Fabric& fabric,
-                                          std::uint32_t trainers_per_stage);
+                                          std::uint32_t trainers_per_stage,
+                                          ReplicaRingReading replica_ring = ReplicaRingReading::kOneNic);
 
     [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(members_.size()); }
     [[nodiscard]] std::uint32_t class_of(RankId rank) const noexcept { return class_of_[rank.index()]; }

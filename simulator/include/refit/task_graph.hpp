@@ -91,7 +91,6 @@ struct TaskGraph {
 
 struct GraphOptions {
     bool has_software = true;  ///< Else links alone: no host, copy or fixed cost.
-    Reading reading;
     /// Most of one point-to-point pair across domains: NCCL's channels a peer times their rate. Unit: bytes
     /// per second.
     double pair_rate = std::numeric_limits<double>::infinity();

@@ -33,7 +33,7 @@ public:
         result_.constants.correlations =
             constants_with(result_.constants, parameters, refits_, fit).correlations;
         describe(parameters, fit);
-        for (const auto reading : {FinalizeReading::kSlowAllGather, FinalizeReading::kPerLocalByte}) {
+        for (const auto& reading : readings_with_constants()) {
             set_alternative(reading);
         }
         result_.worth_timing = stages_worth_timing(refits_, parameters, fit, result_.constants);
@@ -97,9 +97,9 @@ private:
         constant.source = options_.source + "; prior: " + parameter.prior.source;
     }
 
-    void set_alternative(FinalizeReading reading) {
+    void set_alternative(const Reading& reading) {
         auto options = options_.fit;
-        options.reading.finalize = reading;
+        options.reading = reading;
         const auto parameters = fit_parameters(result_.constants, options.reading);
         const auto fit = fit_constants(refits_, weights_, parameters, options);
         for (std::size_t k = 0; k < parameters.size(); ++k) {

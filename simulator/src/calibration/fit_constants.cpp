@@ -92,10 +92,33 @@ bool takes_part(const NamedConstant& entry, const Constant& constant, const Read
     if (entry.member == &C::finalize_per_local_byte) {
         return reading.finalize == FinalizeReading::kPerLocalByte;
     }
+    if (entry.member == &C::bulk_parameter_cost) {
+        return reading.bulk_cost == BulkCostReading::kPerParameter &&
+               reading.replica_ring == ReplicaRingReading::kOneNic;
+    }
+    if (entry.member == &C::bulk_parameter_cost_every_nic) {
+        return reading.bulk_cost == BulkCostReading::kPerParameter &&
+               reading.replica_ring == ReplicaRingReading::kEveryNic;
+    }
+    if (entry.member == &C::bulk_expert_cost) {
+        return reading.bulk_cost == BulkCostReading::kPerExpert;
+    }
     return constant.kind == "fitted" || constant.kind == "prior";
 }
 
 }  // namespace
+
+std::vector<Reading> readings_with_constants() {
+    Reading slow;
+    slow.finalize = FinalizeReading::kSlowAllGather;
+    Reading by_byte;
+    by_byte.finalize = FinalizeReading::kPerLocalByte;
+    Reading by_expert;
+    by_expert.bulk_cost = BulkCostReading::kPerExpert;
+    Reading wide;
+    wide.replica_ring = ReplicaRingReading::kEveryNic;
+    return {slow, by_byte, by_expert, wide};
+}
 
 std::vector<FitParameter> fit_parameters(const EngineConstants& constants, const Reading& reading) {
     // Costs have no physical bound; these keep the search finite.

@@ -16,9 +16,6 @@ std::vector<double> without(std::span<const TimedRefit> refits, std::span<const 
     return weights;
 }
 
-/// The readings that have a constant of their own.
-constexpr FinalizeReading kAlternatives[] = {FinalizeReading::kSlowAllGather, FinalizeReading::kPerLocalByte};
-
 }  // namespace
 
 EngineConstants refitted(std::span<const TimedRefit> refits,
@@ -28,9 +25,9 @@ EngineConstants refitted(std::span<const TimedRefit> refits,
     const auto parameters = fit_parameters(constants, options.reading);
     auto result =
         constants_with(constants, parameters, refits, fit_constants(refits, weights, parameters, options));
-    for (const auto reading : kAlternatives) {
+    for (const auto& reading : readings_with_constants()) {
         auto other = options;
-        other.reading.finalize = reading;
+        other.reading = reading;
         const auto its = fit_parameters(constants, other.reading);
         const auto fit = fit_constants(refits, weights, its, other);
         for (std::size_t k = 0; k < its.size(); ++k) {

@@ -96,7 +96,7 @@ void GraphBuilder::begin_section(std::span<const std::uint32_t> stages) {
     const auto section = static_cast<std::uint32_t>(graph_.sections.size());
     if (section == memo_.sections.size()) {
         memo_.sections.push_back(
-            RankClasses::make(plan_, stages, cluster(), fabric, workload_.trainers_per_stage()));
+            RankClasses::make(plan_, stages, cluster(), fabric, workload_.trainers_per_stage(), reading().replica_ring));
     }
     graph_.sections.push_back(memo_.sections[section]);
     for (std::uint32_t index = 0; index < classes().count(); ++index) {
@@ -243,7 +243,7 @@ std::vector<RingFlow> GraphBuilder::ring_flows(const Collective& collective) {
 }
 
 std::vector<RingFlow> GraphBuilder::make_rings(const Collective& collective) const {
-    const auto shares = ring_shares(plan_, collective, cluster());
+    const auto shares = ring_shares(plan_, collective, cluster(), reading().replica_ring);
     const auto& groups = plan_.groups[collective.groups];
     std::vector<RingFlow> flows;
     std::map<std::vector<std::uint32_t>, std::uint32_t> seen;
@@ -380,7 +380,7 @@ TaskIds add_sections(GraphBuilder& builder, std::span<const Section> sections, T
 void add_finalising(GraphBuilder& builder, const TaskIds& after) {
     const auto& constants = builder.constants();
     const auto& setting = builder.setting();
-    const auto finalize = builder.options().reading.finalize;
+    const auto finalize = builder.reading().finalize;
     double seconds = 0.0;
     if (finalize == FinalizeReading::kPerExpert && setting.is_blackwell) {
         seconds = constants.finalize_per_expert.value * setting.local_expert_layers;

@@ -49,10 +49,9 @@ public:
     [[nodiscard]] const EngineConstants& constants() const noexcept { return scenario_.engine.constants; }
     /// Of a grouped expert parameter, as the options read the published times. Unit: s.
     [[nodiscard]] double bulk_cost() const noexcept {
-        return (options_.reading.has_low_bulk_cost ? constants().bulk_parameter_cost_floor
-                                                   : constants().bulk_parameter_cost)
-            .value;
+        return bulk_parameter_seconds(setting_, reading());
     }
+    [[nodiscard]] Reading reading() const noexcept { return setting_.options.reading.usual(); }
     [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
     [[nodiscard]] bool is_cancelled() const { return options_.is_cancelled && options_.is_cancelled(); }
     /// Of the section under way.

@@ -37,7 +37,8 @@ public:
                std::span<const std::uint32_t> stages,
                const Cluster& cluster,
                const Fabric& fabric,
-               std::uint32_t trainers_per_stage)
+               std::uint32_t trainers_per_stage,
+               ReplicaRingReading replica_ring)
         : plan_{plan}, stages_{stages}, cluster_{cluster} {
         colours_.resize(cluster.gpus());
         const auto kind_of = [&](std::uint32_t stage) { return plan.stages[stage].kind; };
@@ -60,7 +61,7 @@ public:
         }
         for (const auto stage : stages) {
             for (const auto& collective : plan.stages[stage].collectives) {
-                collectives_.push_back({&collective, hashed_shares(ring_shares(plan, collective, cluster))});
+                collectives_.push_back({&collective, hashed_shares(ring_shares(plan, collective, cluster, replica_ring))});
             }
         }
         std::ranges::transform(plan.blocks, std::back_inserter(bytes_), box_bytes);
@@ -190,15 +191,31 @@ RingDetours detours_of(const Traffic& traffic, const std::vector<RankId>& group,
     return detours;
 }
 
+/// The same collective among ranks whose rings run over every NIC.
+CollectiveRole like_other_rings(CollectiveRole role) {
+    switch (role) {
+        case CollectiveRole::kReplicaAllGather:
+            return CollectiveRole::kTensorAllGather;
+        case CollectiveRole::kReplicaBroadcast:
+            return CollectiveRole::kPipelineBroadcast;
+        default:
+            return role;
+    }
+}
+
 }  // namespace
 
-RingShares ring_shares(const Plan& plan, const Collective& collective, const Cluster& cluster) {
+RingShares ring_shares(const Plan& plan,
+                       const Collective& collective,
+                       const Cluster& cluster,
+                       ReplicaRingReading replica_ring) {
     // Large enough that the odd byte of a division does not show in a share.
     constexpr std::uint64_t kMessage = std::uint64_t{1} << 50U;
     RingShares shares;
     Traffic traffic{cluster};
     const bool is_plain = cluster.fabric().is_plain();
     const auto& groups = plan.groups[collective.groups];
+    const auto role = replica_ring == ReplicaRingReading::kEveryNic ? like_other_rings(collective.role) : collective.role;
     shares.of_rank.resize(cluster.gpus(), PortShares{});
     for (std::size_t g = 0; g < groups.size(); ++g) {
         const auto ranks = static_cast<double>(groups[g].size());
@@ -212,7 +229,7 @@ RingShares ring_shares(const Plan& plan, const Collective& collective, const Clu
         if (groups[g].size() < 2) {
             continue;
         }
-        traffic.add_ring(cluster, groups[g], collective.role, kMessage);
+        traffic.add_ring(cluster, groups[g], role, kMessage);
         const auto whole = static_cast<double>(kMessage) * part;
         for (const auto rank : groups[g]) {
             shares.of_rank[rank.index()] = shares_of(traffic.ports()[rank.index()], whole);
@@ -235,7 +252,8 @@ RankClasses RankClasses::make(const Plan& plan,
                               std::span<const std::uint32_t> stages,
                               const Cluster& cluster,
                               const Fabric& fabric,
-                              std::uint32_t trainers_per_stage) {
+                              std::uint32_t trainers_per_stage,
+                              ReplicaRingReading replica_ring) {
     const bool has_relays = std::ranges::any_of(
         stages, [&](std::uint32_t stage) { return plan.stages[stage].relays.size() > 0; });
     if (has_relays || !NicRoutes{cluster}.is_plain() || cluster.fabric().has_spine()) {
@@ -243,7 +261,7 @@ RankClasses RankClasses::make(const Plan& plan,
         std::iota(single.begin(), single.end(), 0U);
         return RankClasses{std::move(single)};
     }
-    return RankClasses{Refinement{plan, stages, cluster, fabric, trainers_per_stage}.run()};
+    return RankClasses{Refinement{plan, stages, cluster, fabric, trainers_per_stage, replica_ring}.run()};
 }
 
 }  // namespace refit

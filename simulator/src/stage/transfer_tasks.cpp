@@ -238,7 +238,7 @@ private:
                 Flow flow;
                 flow.bytes = ring.wire_bytes * per_tensor;
                 flow.weight = ring.weight;
-                if (builder_.options().reading.finalize == FinalizeReading::kSlowAllGather &&
+                if (builder_.reading().finalize == FinalizeReading::kSlowAllGather &&
                     !ring.crosses_domains) {
                     flow.rate_cap = builder_.constants().finalize_slow_allgather_factor.value *
                                     builder_.rate(ring.uses.front().link);

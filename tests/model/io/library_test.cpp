@@ -159,6 +159,8 @@ TEST(Library, ReadsEachConstantFromItsOwnKey) {
                                            &c.fixed_cost_per_gpu,
                                            &c.bulk_parameter_cost,
                                            &c.bulk_parameter_cost_floor,
+                                           &c.bulk_parameter_cost_every_nic,
+                                           &c.bulk_expert_cost,
                                            &c.finalize_per_expert,
                                            &c.finalize_slow_allgather_factor,
                                            &c.finalize_per_local_byte,

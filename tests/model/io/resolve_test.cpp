@@ -62,7 +62,11 @@ TEST(Resolve, TakesWhatTheDraftSays) {
     EXPECT_EQ(scenario.dtype, Dtype::kFp16);
     EXPECT_EQ(scenario.rules.version, "2026-08");
     EXPECT_EQ(scenario.coverage, Coverage::kFfn);
-    EXPECT_EQ(scenario.engine.options, (EngineOptions{3, 4, 0.05}));
+    EngineOptions options;
+    options.streams = 3;
+    options.buffers = 4;
+    options.buffer_memory_ratio = 0.05;
+    EXPECT_EQ(scenario.engine.options, options);
     EXPECT_EQ(scenario.cluster.placement(), (Placement{4, 4, false}));
     EXPECT_EQ(scenario.published, (std::vector<std::string>{"post-dsv3-h100-broadcast", "post-dsv3-h100-reshard"}));
     EXPECT_EQ(scenario.note, "for people");
@@ -73,12 +77,18 @@ TEST(Resolve, TakesTheVariantsOfAnEngine) {
                                             {"engine.options.broadcast_group", "generators"},
                                             {"engine.options.broadcast_senders", "4"},
                                             {"engine.options.transfer_order", "rounds"},
+                                            {"engine.options.finalize", "slow-all-gather"},
+                                            {"engine.options.bulk_cost", "per-expert"},
+                                            {"engine.options.replica_ring", "every-nic"},
                                             {"engine.options.shadow_copy", "true"},
                                             {"engine.coverage", "pattern:*.experts.*"}})).engine.options;
     EXPECT_EQ(options.broadcast_root, BroadcastRoot::kEachStage);
     EXPECT_EQ(options.broadcast_group, BroadcastGroup::kGenerators);
     EXPECT_EQ(options.broadcast_senders, 4U);
     EXPECT_EQ(options.transfer_order, TransferOrder::kRounds);
+    EXPECT_EQ(options.reading.finalize, FinalizeReading::kSlowAllGather);
+    EXPECT_EQ(options.reading.bulk_cost, BulkCostReading::kPerExpert);
+    EXPECT_EQ(options.reading.replica_ring, ReplicaRingReading::kEveryNic);
     EXPECT_TRUE(options.has_shadow_copy);
     EXPECT_FALSE(options.is_same_variant(EngineOptions{}));
 }

@@ -52,6 +52,11 @@ void fill(const program::RankProgram& program,
           const Workload& workload,
           std::uint64_t version,
           const RankStorage& storage);
+/// The same with elements of a source in place of made-up values.
+void fill(const program::RankProgram& program,
+          const Workload& workload,
+          const TensorSource& data,
+          const RankStorage& storage);
 /// Writes the values of a version to the served destinations: what they hold before a refit.
 void fill_served(const program::RankProgram& program,
                  const Workload& workload,
@@ -67,6 +72,11 @@ struct Compared {
 [[nodiscard]] Compared compare(const program::RankProgram& program,
                                const Workload& workload,
                                std::uint64_t version,
+                               const RankStorage& storage);
+/// The same with elements of a source.
+[[nodiscard]] Compared compare(const program::RankProgram& program,
+                               const Workload& workload,
+                               const TensorSource& data,
                                const RankStorage& storage);
 /// Whether the served destinations hold the values of a version.
 [[nodiscard]] bool serves(const program::RankProgram& program,

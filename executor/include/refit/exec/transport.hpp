@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "refit/exec/injection.hpp"
+#include "refit/exec/tensor_source.hpp"
 #include "refit/program_schedule.hpp"
 #include "refit/result.hpp"
 #include "refit/units.hpp"
@@ -22,6 +23,8 @@ struct Job {
     std::uint32_t threads = 0;                    ///< Of one process; 0: as many as the machine has.
     bool streams = false;               ///< Stores that bypass the caches, where the machine has them.
     std::vector<Injection> injections;  ///< For tests of how a run fails.
+    const TensorSource* data =
+        nullptr;  ///< What to move, in place of made-up values; outlives the transport.
 };
 
 /// How long one rank took. Unit: s, from the common start of the iteration.

@@ -57,6 +57,9 @@ private:
     std::filesystem::path folder_;
 };
 
+/// Where a program finds its data: REFIT_DATA, else the folder installed beside it, else `source`.
+[[nodiscard]] std::filesystem::path data_folder(const std::filesystem::path& source);
+
 /// Checks a draft and completes it with defaults.
 /// Errors: every fault of the draft at once; each names its field and origin, and offers a value that was checked.
 [[nodiscard]] Result<Scenario> resolve(const ScenarioDraft& draft, const Library& library);

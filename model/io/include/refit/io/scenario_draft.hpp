@@ -41,6 +41,7 @@ public:
 
     [[nodiscard]] const DraftField* find(std::string_view name) const;
     [[nodiscard]] const std::map<std::string, DraftField, std::less<>>& fields() const noexcept { return fields_; }
+    bool operator==(const ScenarioDraft&) const = default;
 
 private:
     std::map<std::string, DraftField, std::less<>> fields_;
@@ -63,5 +64,8 @@ struct FieldInfo {
 /// Errors: kInvalidInput, all at once: another schema, a newer major version, unknown keys (the nearest is named),
 /// values of a wrong kind.
 [[nodiscard]] Result<ScenarioDraft> draft_from_json(const nlohmann::json& json, const std::string& origin);
+
+/// The draft as a scenario file, with the schema of this version: `draft_from_json` reads the same fields and texts from it.
+[[nodiscard]] nlohmann::json to_json(const ScenarioDraft& draft);
 
 }  // namespace refit::io

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/gui/answer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "refit/compare.hpp"
+#include "refit/methods.hpp"
+
+namespace refit::gui {
+namespace {
+
+/// Rates that a sweep tries: those of NICs that exist.
+constexpr std::array kNicRates{100.0, 200.0, 400.0, 800.0, 1600.0};
+constexpr std::array kMethods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kM2n, Method::kOptimal};
+
+/// Flags of the command line that have a name of their own.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFlags{
+    {{"model", "--model"},
+     {"train.layout", "--train"},
+     {"generate.layout", "--generate"},
+     {"train.gpus", "--train-gpus"},
+     {"generate.gpus", "--gen-gpus"},
+     {"system", "--system"},
+     {"dtype", "--dtype"},
+     {"generate.dtype", "--generate-dtype"},
+     {"engine.name", "--engine"},
+     {"fabric.oversubscription", "--oversubscription"},
+     {"fabric.domains_per_pod", "--domains-per-pod"},
+     {"engine.coverage", "--coverage"}}};
+
+class Cook {
+public:
+    Cook(const Question& question, const io::Library& library, const Steps& steps)
+        : question_{question}, library_{library}, steps_{steps} {}
+
+    Result<std::shared_ptr<const Answer>> run() {
+        tell("checking the scenario", 0.0);
+        auto scenario = io::resolve(question_.draft, library_);
+        if (!scenario) {
+            return fail(std::move(scenario.error()));
+        }
+        auto published = library_.published();
+        if (!published) {
+            return fail(std::move(published.error()));
+        }
+        published_ = std::move(*published);
+        auto workload = Workload::make(*scenario);
+        tell("comparing methods", 0.1);
+        auto report = compare(*scenario, request(std::vector<Method>(kMethods.begin(), kMethods.end())));
+        auto groups = all_groups(*scenario);
+        auto made = std::make_shared<Answer>(Answer{question_, std::move(*scenario), std::move(workload), std::move(report), std::move(groups), {}, {}, {}, {}, {}});
+        made->a = shown(*made, question_.method, question_.plan, 0.2);
+        made->b = shown(*made, question_.against, nullptr, 0.6);
+        tell("sweeping the NIC rate", 0.9);
+        if (!question_.is_draft) {
+            sweep(*made);
+        }
+        if (is_cancelled()) {
+            return fail(ErrorCode::kInfeasible, "cancelled", "cancelled");
+        }
+        return std::shared_ptr<const Answer>{std::move(made)};
+    }
+
+private:
+    [[nodiscard]] bool is_cancelled() const { return steps_.is_cancelled && steps_.is_cancelled(); }
+    void tell(const std::string& what, double done) const {
+        if (steps_.progress) {
+            steps_.progress(what, done);
+        }
+    }
+
+    [[nodiscard]] CompareRequest request(const std::vector<Method>& methods) const {
+        return {.methods = methods, .published = published_, .is_cancelled = steps_.is_cancelled, .progress = {}};
+    }
+
+    Shown shown(const Answer& answer, Method method, std::shared_ptr<const Plan> plan, double done) const {
+        Shown shown;
+        const auto* entry = answer.report.find(method);
+        shown.report = *entry;
+        if (!shown.report.refused.empty() || is_cancelled()) {
+            return shown;
+        }
+        tell("planning " + title_of(method), done);
+        if (!plan) {
+            auto made = make_plan(method, answer.scenario, answer.workload);
+            if (!made) {
+                shown.report.refused = std::move(made.error());
+                return shown;
+            }
+            plan = std::make_shared<const Plan>(std::move(*made));
+        }
+        shown.plan = plan;
+        shown.flows = std::make_shared<const FlowTable>(make_flows(*plan, answer.workload, answer.scenario.cluster));
+        if (question_.is_draft) {
+            return shown;
+        }
+        tell("simulating " + title_of(method), done + 0.1);
+        SimulateOptions how;
+        how.has_segments = true;
+        how.is_cancelled = steps_.is_cancelled;
+        how.graph.is_cancelled = steps_.is_cancelled;
+        auto run = simulate(*plan, answer.workload, answer.scenario, how);
+        if (run) {
+            set_simulated(shown.report, {Seconds{run->seconds()}, Seconds{run->transfer_seconds}});
+            shown.course = make_course(std::make_shared<const Simulation>(std::move(*run)));
+        }
+        return shown;
+    }
+
+    void sweep(Answer& answer) const {
+        if (answer.a.is_refused() || answer.b.is_refused()) {
+            return;
+        }
+        for (const auto rate : kNicRates) {
+            auto draft = question_.draft;
+            draft.set("system.nic", {std::to_string(static_cast<int>(rate)) + "Gbit/s", io::DraftField::Kind::kText, io::Precedence::kFlag, "sweep"});
+            const auto scenario = is_cancelled() ? Result<Scenario>{fail(ErrorCode::kInfeasible, "cancelled", "cancelled")} : io::resolve(draft, library_);
+            if (!scenario) {
+                return;
+            }
+            const auto report = compare(*scenario, request({question_.method, question_.against}));
+            const auto* a = report.find(question_.method);
+            const auto* b = report.find(question_.against);
+            if (a != nullptr && b != nullptr && a->refused.empty() && b->refused.empty()) {
+                answer.sweep.push_back({rate, a->seconds.value(), b->seconds.value()});
+            }
+        }
+    }
+
+    const Question& question_;
+    const io::Library& library_;
+    const Steps& steps_;
+    std::vector<PublishedRecord> published_;
+};
+
+/// The word as a shell takes it.
+std::string quoted(const std::string& word) {
+    const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+        return std::isalnum(c) != 0 || std::string_view{"._-+:/@%,="}.find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (is_plain) {
+        return word;
+    }
+    std::string text = "'";
+    for (const char c : word) {
+        text += c == '\'' ? "'\\''" : std::string{c};
+    }
+    return text + "'";
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Answer>> answer(const Question& question, const io::Library& library, const Steps& steps) {
+    return Cook{question, library, steps}.run();
+}
+
+std::shared_ptr<const Answer> with_measured(const Answer& answer, std::map<Method, Measured> measured) {
+    auto copy = std::make_shared<Answer>(answer);
+    copy->measured = std::move(measured);
+    return copy;
+}
+
+std::shared_ptr<const Answer> with_pinned(const Answer& answer, const Answer& pinned) {
+    auto copy = std::make_shared<Answer>(answer);
+    copy->b = pinned.a;
+    copy->pinned = "pinned: " + pinned.scenario.name;
+    copy->sweep.clear();
+    return copy;
+}
+
+std::string title_of(Method method) {
+    switch (method) {
+        case Method::kGatherBroadcast:
+            return "gather-and-broadcast";
+        case Method::kHybrid:
+            return "reshard (hybrid)";
+        case Method::kDirect:
+            return "all weights, direct";
+        case Method::kStriped:
+            return "all weights, striped";
+        case Method::kM2n:
+            return "all weights, NCCL M2N";
+        case Method::kOptimal:
+            break;
+    }
+    return "all weights, optimal";
+}
+
+std::string short_title(Method method) {
+    switch (method) {
+        case Method::kGatherBroadcast:
+            return "gather+broadcast";
+        case Method::kHybrid:
+            return "reshard";
+        default:
+            return std::string{name_of(method)};
+    }
+}
+
+std::string command_of(const Question& question) {
+    const auto* name = question.draft.find("name");
+    std::string text = "refit compare";
+    std::string flags;
+    for (const auto& [field, value] : question.draft.fields()) {
+        const bool is_from_file = name != nullptr && value.precedence <= io::Precedence::kFile;
+        if (is_from_file || field == "schema" || field == "schema_version" || field == "name" || field == "note" || field == "published") {
+            continue;
+        }
+        const auto* flag = std::ranges::find(kFlags, field, &std::pair<std::string_view, std::string_view>::first);
+        flags += flag != kFlags.end() ? " " + std::string{flag->second} + " " + quoted(value.text)
+                 : field.starts_with("fabric.nics.") ? " --nic " + quoted(field.substr(12) + "=" + value.text)
+                                                     : " --set " + quoted(field + "=" + value.text);
+    }
+    text += !question.origin.empty() ? " " + quoted(question.origin) : name == nullptr ? "" : " " + quoted(name->text);
+    return text + flags + " --method " + std::string{name_of(question.method)} + "," + std::string{name_of(question.against)};
+}
+
+}  // namespace refit::gui

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "refit/gui/scene.hpp"
+#include "refit/gui/views.hpp"
+
+namespace refit::gui {
+
+/// What all views draw alike.
+class Canvas {
+public:
+    Canvas(const Answer& answer, const ViewState& state, double width, double height);
+
+    /// Title and a line below it.
+    void header(const std::string& title, const std::string& line);
+    /// A key of colours from `x` on, in rows; returns where it ends.
+    struct KeyEntry {
+        std::string text;
+        Paint paint;
+        Pattern pattern = Pattern::kSolid;
+    };
+    double key(const std::vector<KeyEntry>& entries, double x, double y);
+    /// A sequential scale with words at its ends; returns where it ends.
+    double scale(const std::string& low, const std::string& high, double x, double y);
+    /// Adds an element that a mark shows.
+    void element(const Target& target, std::string name, const Frame& frame, std::vector<std::size_t> marks = {});
+    /// Times below an area, with lines through it.
+    void time_axis(const TimeScale& scale, const Frame& area, bool has_lines = true);
+    /// What there is to say where nothing is drawn.
+    void nothing(const std::string& what, const std::string& hint);
+
+    Scene scene;
+    const Answer& answer;
+    const ViewState& state;
+    Frame body;  ///< What is left for the picture.
+};
+
+[[nodiscard]] std::string number(const char* format, double value);
+[[nodiscard]] std::string percent(double share);
+[[nodiscard]] std::string grouped(std::uint64_t value);
+/// "12 ms" on axes: without trailing zeros.
+[[nodiscard]] std::string time_text(double seconds);
+/// Three significant digits: "1.18 TB".
+[[nodiscard]] std::string size_text(double bytes);
+/// A rough width of a text, to lay out by; pictures never depend on a font's own measures.
+[[nodiscard]] double text_width(const std::string& text, double size = 12.0);
+/// "reshard (hybrid), 2.86 s simulated".
+[[nodiscard]] std::string headline_of(const Shown& shown);
+/// "20.1 TB on NICs, 14.3 TB on NVLink".
+[[nodiscard]] std::string bytes_text(const PairFlow& flow);
+
+/// The critical path as stretches of colour.
+void add_critical_path(Scene& scene, const Simulation& run, const TimeScale& scale, const Frame& row);
+/// Colour and pattern of an activity.
+[[nodiscard]] Paint paint_of(Activity activity);
+[[nodiscard]] Pattern pattern_of(Activity activity);
+
+Scene layout_view(Canvas canvas);
+Scene flows_view(Canvas canvas);
+Scene matrix_view(Canvas canvas);
+Scene timeline_view(Canvas canvas);
+Scene links_view(Canvas canvas);
+Scene compare_view(Canvas canvas);
+Scene table_view(Canvas canvas);
+
+}  // namespace refit::gui

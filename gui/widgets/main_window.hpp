@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <QMainWindow>
+
+#include "refit/gui/answer.hpp"
+#include "refit/gui/history.hpp"
+#include "refit/gui/open.hpp"
+#include "refit/gui/views.hpp"
+#include "refit/gui/worker.hpp"
+
+class QAction;
+class QLabel;
+class QLineEdit;
+class QProgressBar;
+class QPushButton;
+class QTabBar;
+class QTextBrowser;
+class QTimer;
+
+namespace refit::gui {
+
+class ScenarioPanel;
+class SceneView;
+
+/// What undo goes back over: the scenario, the methods, the filter, and what is pinned.
+struct Edited {
+    Question question;
+    Filter filter;
+    std::shared_ptr<const Answer> pinned;
+    bool operator==(const Edited&) const = default;
+};
+
+/// The program's window: one question, one selection, one filter and one window of time for all views.
+class MainWindow : public QMainWindow {
+public:
+    /// `settings`: an INI file for what is remembered; empty: the user's usual place.
+    MainWindow(io::Library library, const QString& settings);
+    ~MainWindow() override;
+
+    /// Opens what `open_any` takes; faults are shown in place of the view.
+    void open(const std::string& target);
+    void start(Opened opened);
+    /// Opens what was left unsaved by a crash, else the first example.
+    void start_first();
+    void run(std::string_view command);
+    void edit_field(const std::string& field, const std::string& value);
+    void slide_field(const std::string& field, const std::string& value, bool is_final);
+    void apply(const Suggestion& suggestion);
+    void set_method(Method method, bool is_a);
+    /// Returns why the text is no filter, or an empty string; the old filter then stays.
+    std::string set_filter(const std::string& text);
+    void select(const Target& target);
+    void set_view(View view);
+    void set_theme(std::optional<Theme> theme);
+    void save_settings();
+    /// Waits until the answer and the pictures are there.
+    void finish();
+
+    [[nodiscard]] const ViewState& state() const noexcept { return views_.present(); }
+    [[nodiscard]] const Question& question() const noexcept { return edits_.present().question; }
+    [[nodiscard]] const Answer* shown() const noexcept { return shown_.get(); }
+    [[nodiscard]] const Faults& faults() const noexcept { return faults_; }
+    [[nodiscard]] Theme theme() const;
+    [[nodiscard]] SceneView& view() noexcept { return *view_; }
+    [[nodiscard]] QString details() const;
+    [[nodiscard]] QString result() const;
+    [[nodiscard]] bool is_busy() const noexcept { return is_busy_; }
+    [[nodiscard]] bool is_playing() const noexcept;
+    /// How often a command was run, by id.
+    [[nodiscard]] std::size_t times_run(std::string_view command) const;
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void changeEvent(QEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void make_docks();
+    void make_view();
+    void make_menus();
+    void make_handlers();
+    void make_scenario_handlers();
+    void load_settings();
+    void change(const Edited& edited, const std::string& key = {});
+    void ask(bool is_draft);
+    void take(std::shared_ptr<const Answer> answer, Faults faults, const Question& question);
+    void compose();
+    void look(const ViewState& state);
+    void refresh();
+    void refresh_side();
+    void apply_theme();
+    void zoom(double factor, double about);
+    void pan(double share);
+    void drill(const Target& target, int by);
+    void play_step();
+    void open_dialog(const QString& title, bool is_measurement);
+    void save(bool asks);
+    void export_dialog();
+    void send_plan();
+    void tell(const QString& text);
+    [[nodiscard]] double end() const;
+    [[nodiscard]] QString autosave_file() const;
+
+    io::Library library_;
+    QString settings_file_;
+    History<Edited> edits_{Edited{}};
+    History<ViewState> views_{ViewState{}};
+    std::shared_ptr<const Answer> answer_;
+    std::shared_ptr<const Answer> shown_;  ///< With what is measured and pinned.
+    std::map<Method, Measured> measured_;
+    Faults faults_;
+    std::optional<Theme> theme_;
+    double text_scale_ = 1.0;
+    bool has_reduced_motion_ = false;
+    bool is_busy_ = false;
+    std::string file_;
+    std::map<std::string, std::function<void()>, std::less<>> handlers_;
+    std::map<std::string, std::size_t, std::less<>> runs_;
+    QByteArray first_layout_;
+
+    QTabBar* tabs_ = nullptr;
+    SceneView* view_ = nullptr;
+    SceneView* strip_ = nullptr;
+    ScenarioPanel* panel_ = nullptr;
+    QTextBrowser* details_ = nullptr;
+    QLabel* result_ = nullptr;
+    QLineEdit* search_ = nullptr;
+    QProgressBar* progress_ = nullptr;
+    QPushButton* cancel_ = nullptr;
+    QTimer* player_ = nullptr;
+    Worker answers_;  // Last: its thread ends before what it answers to.
+};
+
+}  // namespace refit::gui

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands of the window do.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <QApplication>
+#include <QClipboard>
+#include <QDir>
+#include <QFile>
+#include <QFileDialog>
+#include <QInputDialog>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QSettings>
+#include <QStandardPaths>
+#include <QTimer>
+
+#include "export.hpp"
+#include "main_window.hpp"
+#include "panels.hpp"
+#include "refit/gui/open.hpp"
+#include "refit/gui/table.hpp"
+#include "refit/io/json_file.hpp"
+#include "scene_view.hpp"
+
+namespace refit::gui {
+namespace {
+
+constexpr double kPlaySeconds = 8.0;  ///< Of the whole transfer on screen.
+
+QString text(std::string_view value) { return QString::fromUtf8(value.data(), static_cast<qsizetype>(value.size())); }
+
+template <class T>
+T next_of(T value, std::size_t count) {
+    return static_cast<T>((static_cast<std::size_t>(value) + 1) % count);
+}
+
+}  // namespace
+
+void MainWindow::open(const std::string& target) {
+    auto opened = open_any(target, question(), library_);
+    if (!opened) {
+        faults_ = std::move(opened.error());
+        refresh();
+        tell(text(target) + QStringLiteral(" could not be opened"));
+        return;
+    }
+    if (opened->what == "measurement") {
+        measured_ = opened->measured;
+    }
+    file_ = opened->what == "scenario" && std::filesystem::exists(target) ? target : std::string{};
+    tell(text("Opened as a " + opened->what + ": " + target));
+    start(std::move(*opened));
+    if (!measured_.empty()) {
+        set_view(View::kCompare);
+    }
+}
+
+void MainWindow::start(Opened opened) {
+    if (!opened.measured.empty()) {
+        measured_ = std::move(opened.measured);
+    }
+    auto edited = edits_.present();
+    edited.question = std::move(opened.question);
+    edits_ = answer_ ? edits_ : History<Edited>{edited};
+    faults_.clear();
+    change(edited);
+    if (!answer_) {
+        ask(false);
+    }
+    refresh();
+}
+
+void MainWindow::start_first() {
+    const auto saved = autosave_file();
+    if (QFile::exists(saved)) {
+        if (auto opened = open_any(saved.toStdString(), {}, library_)) {
+            opened->question.origin.clear();
+            start(std::move(*opened));
+            tell(QStringLiteral("Recovered what was being edited; Ctrl+O opens something else"));
+            return;
+        }
+        QFile::remove(saved);
+    }
+    open("reshard-one-domain");
+}
+
+/// A step that undo takes back. Steps in a row with the same key are one.
+void MainWindow::change(const Edited& edited, const std::string& key) {
+    const auto before = edits_.present();
+    edits_.push(edited, key);
+    if (before.filter != edited.filter) {
+        auto next = state();
+        next.filter = edited.filter;
+        views_.push(next, "filter");
+    }
+    if (before.question != edited.question) {
+        ask(false);
+        if (const auto file = autosave_file(); !file.isEmpty()) {
+            (void)io::write_whole(file.toStdString(), scenario_text(edited.question.draft));
+        }
+    }
+    if (before.pinned != edited.pinned) {
+        compose();
+    }
+    refresh();
+}
+
+void MainWindow::edit_field(const std::string& field, const std::string& value) {
+    auto edited = edits_.present();
+    set_field(edited.question.draft, field, value);
+    edited.question.plan = nullptr;
+    change(edited);
+}
+
+void MainWindow::slide_field(const std::string& field, const std::string& value, bool is_final) {
+    auto edited = edits_.present();
+    set_field(edited.question.draft, field, value);
+    edited.question.plan = nullptr;
+    const auto is_new = edited != edits_.present();
+    edits_.push(edited, "slide:" + field);
+    if (is_final) {
+        edits_.seal();
+    }
+    if (is_new || is_final) {
+        ask(!is_final);
+        refresh_side();
+    }
+}
+
+void MainWindow::apply(const Suggestion& suggestion) {
+    auto edited = edits_.present();
+    edited.question.draft.apply(suggestion);
+    change(edited);
+}
+
+void MainWindow::set_method(Method method, bool is_a) {
+    auto edited = edits_.present();
+    (is_a ? edited.question.method : edited.question.against) = method;
+    if (is_a) {
+        edited.question.plan = nullptr;
+    } else {
+        edited.pinned = nullptr;
+    }
+    change(edited);
+}
+
+std::string MainWindow::set_filter(const std::string& words) {
+    auto filter = parse_filter(words);
+    if (!filter) {
+        return filter.error().front().message;
+    }
+    auto edited = edits_.present();
+    edited.filter = std::move(*filter);
+    if (edited.filter.terms.empty()) {
+        edited.filter.text.clear();
+    }
+    if (edited.filter != edits_.present().filter) {
+        change(edited, "filter");
+    }
+    return {};
+}
+
+void MainWindow::look(const ViewState& next) {
+    views_.push(next);
+    refresh();
+}
+
+void MainWindow::select(const Target& target) {
+    auto next = state();
+    next.selection = target;
+    if (target.kind == Target::Kind::kTensor) {
+        next.tensor = target.a;
+    } else if (target.kind == Target::Kind::kMethod && answer_ && static_cast<Method>(target.a) != question().method) {
+        next.selection = target;
+    }
+    look(next);
+}
+
+void MainWindow::set_view(View view) {
+    auto next = state();
+    next.view = view;
+    next.scroll = 0.0;
+    look(next);
+}
+
+void MainWindow::set_theme(std::optional<Theme> theme) {
+    theme_ = theme;
+    apply_theme();
+}
+
+void MainWindow::zoom(double factor, double about) {
+    auto next = state();
+    const auto window = next.window.value_or(TimeWindow{0.0, end()});
+    next.window = zoomed(window, window.from + about * window.length(), factor, end());
+    if (next.window->length() > 0.9999 * end()) {
+        next.window.reset();
+    }
+    views_.push(next, "zoom");
+    refresh();
+}
+
+void MainWindow::pan(double share) {
+    auto next = state();
+    if (next.window) {
+        next.window = panned(*next.window, share, end());
+    } else {
+        next.scroll = std::max(0.0, next.scroll + share * 300.0);
+    }
+    views_.push(next, "pan");
+    refresh();
+}
+
+void MainWindow::drill(const Target& target, int by) {
+    if (!shown_) {
+        return;
+    }
+    auto next = state();
+    const auto now = static_cast<int>(grouping_of(*shown_, next));
+    next.grouping = static_cast<Grouping>(std::clamp(now + by, 0, static_cast<int>(kGroupings) - 1));
+    if (target.is_set()) {
+        next.selection = target;
+    }
+    look(next);
+}
+
+void MainWindow::play_step() {
+    auto next = state();
+    const auto step = has_reduced_motion_ ? end() / 10.0 : end() * player_->interval() / 1000.0 / kPlaySeconds;
+    next.now = next.now.value_or(0.0) + step;
+    if (*next.now >= end()) {
+        next.now.reset();
+        player_->stop();
+    }
+    views_.push(next, "play");
+    refresh();
+}
+
+void MainWindow::make_handlers() {
+    for (const auto view : kViews) {
+        handlers_["view-" + std::string{name_of(view)}] = [this, view] { set_view(view); };
+    }
+    handlers_["coarser"] = [this] { drill({}, -1); };
+    handlers_["finer"] = [this] { drill({}, 1); };
+    handlers_["direction"] = [this] {
+        auto next = state();
+        next.direction = next_of(next.direction, 4);
+        look(next);
+    };
+    handlers_["listing"] = [this] {
+        auto next = state();
+        next.listing = next_of(next.listing, kListings.size());
+        next.view = View::kTable;
+        look(next);
+    };
+    handlers_["zoom-in"] = [this] { zoom(0.7, 0.5); };
+    handlers_["zoom-out"] = [this] { zoom(1.0 / 0.7, 0.5); };
+    handlers_["pan-left"] = [this] { pan(-0.2); };
+    handlers_["pan-right"] = [this] { pan(0.2); };
+    handlers_["fit-selection"] = [this] {
+        if (shown_ && state().selection.kind == Target::Kind::kTask && shown_->a.course.run) {
+            const auto& run = shown_->a.course.run->run;
+            const auto task = state().selection.a;
+            auto next = state();
+            const auto length = std::max(run.end[task] - run.start[task], end() * 1e-5);
+            next.window = zoomed({run.start[task], run.start[task] + length}, run.start[task] + length / 2.0, 1.4, end());
+            look(next);
+        }
+    };
+    handlers_["fit-all"] = [this] {
+        auto next = state();
+        next.window.reset();
+        next.grouping.reset();
+        next.scroll = 0.0;
+        look(next);
+    };
+    handlers_["next"] = [this] { view_->step(1); view_->select_focused(); };
+    handlers_["previous"] = [this] { view_->step(-1); view_->select_focused(); };
+    handlers_["back"] = [this] { if (views_.can_undo()) { views_.undo(); refresh(); } };
+    handlers_["forward"] = [this] { if (views_.can_redo()) { views_.redo(); refresh(); } };
+    handlers_["play"] = [this] {
+        if (has_reduced_motion_) {
+            play_step();
+        } else {
+            player_->isActive() ? player_->stop() : player_->start();
+        }
+    };
+    handlers_["theme"] = [this] { set_theme(!theme_ ? std::optional{Theme::kDark} : *theme_ == Theme::kDark ? std::optional{Theme::kLight} : std::nullopt); };
+    handlers_["larger-text"] = [this] { text_scale_ = std::min(2.0, text_scale_ + 0.1); apply_theme(); };
+    handlers_["smaller-text"] = [this] { text_scale_ = std::max(0.7, text_scale_ - 0.1); apply_theme(); };
+    handlers_["motion"] = [this] {
+        has_reduced_motion_ = !has_reduced_motion_;
+        player_->stop();
+        tell(has_reduced_motion_ ? QStringLiteral("Reduced motion: Space moves by a tenth") : QStringLiteral("Space plays the transfer"));
+    };
+    handlers_["reset-layout"] = [this] { restoreState(first_layout_); };
+    handlers_["search"] = [this] { search_->setFocus(); search_->selectAll(); };
+    handlers_["clear"] = [this] {
+        if (state().selection.is_set() || state().now) {
+            auto next = state();
+            next.selection = {};
+            next.now.reset();
+            player_->stop();
+            look(next);
+        } else {
+            search_->clear();
+            (void)set_filter({});
+        }
+    };
+    handlers_["palette"] = [this] {
+        auto* dialog = new PaletteDialog{[this](std::string_view id) { run(id); }, this};
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->show();
+    };
+    handlers_["keys"] = [this] {
+        auto* dialog = new KeysDialog{this};
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->show();
+    };
+    handlers_["quit"] = [this] { close(); };
+}
+
+void MainWindow::make_scenario_handlers() {
+    handlers_["open"] = [this] { open_dialog(QStringLiteral("Open a scenario, recipe, plan or report"), false); };
+    handlers_["open-measurement"] = [this] { open_dialog(QStringLiteral("Open a measured report"), true); };
+    handlers_["save"] = [this] { save(file_.empty()); };
+    handlers_["save-as"] = [this] { save(true); };
+    handlers_["export"] = [this] { export_dialog(); };
+    handlers_["send"] = [this] { send_plan(); };
+    const auto restore = [this](bool is_undo) {
+        if (is_undo ? !edits_.can_undo() : !edits_.can_redo()) {
+            return;
+        }
+        const auto before = edits_.present();
+        is_undo ? edits_.undo() : edits_.redo();
+        const auto& now = edits_.present();
+        if (before.filter != now.filter) {
+            const QSignalBlocker blocked{search_};
+            search_->setText(text(now.filter.text));
+            auto next = state();
+            next.filter = now.filter;
+            views_.push(next, "filter");
+        }
+        faults_.clear();
+        if (before.question != now.question) {
+            ask(false);
+        }
+        compose();
+        refresh();
+    };
+    handlers_["undo"] = [restore] { restore(true); };
+    handlers_["redo"] = [restore] { restore(false); };
+    handlers_["copy"] = [this] {
+        if (shown_) {
+            const auto table = make_table(*shown_, state(), state().listing);
+            QApplication::clipboard()->setText(text(to_tsv(table, state().selection.is_set() ? std::vector<Target>{state().selection} : std::vector<Target>{})));
+            tell(QStringLiteral("Copied as a table"));
+        }
+    };
+    handlers_["copy-command"] = [this] {
+        QApplication::clipboard()->setText(text(command_of(question())));
+        tell(QStringLiteral("Copied:  ") + text(command_of(question())));
+    };
+    handlers_["pin"] = [this] {
+        auto edited = edits_.present();
+        edited.pinned = edited.pinned ? nullptr : answer_;
+        change(edited);
+        tell(edited.pinned ? QStringLiteral("Pinned as B; P again lets it go") : QStringLiteral("B is a method of this scenario again"));
+    };
+    handlers_["swap"] = [this] {
+        auto edited = edits_.present();
+        std::swap(edited.question.method, edited.question.against);
+        edited.question.plan = nullptr;
+        change(edited);
+    };
+    handlers_["reset"] = [this] {
+        auto edited = edits_.present();
+        std::vector<std::string> changed;
+        for (const auto& [name, field] : edited.question.draft.fields()) {
+            if (field.precedence > io::Precedence::kFile) {
+                changed.push_back(name);
+            }
+        }
+        for (const auto& name : changed) {
+            set_field(edited.question.draft, name, {});
+        }
+        change(edited);
+    };
+    handlers_["example-small"] = [this] { open("reshard-one-domain"); };
+    handlers_["example-large"] = [this] { open("deepseek-v3-h100"); };
+}
+
+void MainWindow::open_dialog(const QString& title, bool is_measurement) {
+    auto* dialog = new QFileDialog{this, title, {}, is_measurement ? QStringLiteral("Reports (*.json)") : QStringLiteral("Scenarios, plans, reports (*.json *.cbor *.yaml *.yml);;All files (*)")};
+    dialog->setOption(QFileDialog::DontUseNativeDialog);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) { open(file.toStdString()); });
+    dialog->open();
+}
+
+void MainWindow::save(bool asks) {
+    const auto write = [this](const std::string& file) {
+        const auto written = io::write_whole(file, scenario_text(question().draft));
+        if (written) {
+            file_ = file;
+        }
+        tell(text(written ? "Saved " + file : lines_of(written.error()).front()));
+    };
+    if (!asks) {
+        write(file_);
+        return;
+    }
+    auto* dialog = new QFileDialog{this, QStringLiteral("Save the scenario"), {}, QStringLiteral("Scenarios (*.json)")};
+    dialog->setOption(QFileDialog::DontUseNativeDialog);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("json"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QFileDialog::fileSelected, this, [write](const QString& file) { write(file.toStdString()); });
+    dialog->open();
+}
+
+void MainWindow::export_dialog() {
+    if (!shown_) {
+        return;
+    }
+    auto* dialog = new QFileDialog{this, QStringLiteral("Export this view"), {}, QStringLiteral("Pictures and data (*.png *.svg *.pdf *.csv *.json *.trace.json)")};
+    dialog->setOption(QFileDialog::DontUseNativeDialog);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->selectFile(text(std::string{name_of(state().view)}) + QStringLiteral(".png"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
+        const auto written = write_view(*shown_, state(), file.toStdString(), {theme(), static_cast<double>(view_->width()), static_cast<double>(view_->height()), 2.0});
+        tell(written ? QStringLiteral("Wrote ") + file : text(lines_of(written.error()).front()));
+    });
+    dialog->open();
+}
+
+void MainWindow::send_plan() {
+    if (!shown_ || !shown_->a.plan) {
+        tell(QStringLiteral("There is no plan yet"));
+        return;
+    }
+    auto* dialog = new QFileDialog{this, QStringLiteral("Save the plan for the executor"), {}, QStringLiteral("Plans (*.json)")};
+    dialog->setOption(QFileDialog::DontUseNativeDialog);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->selectFile(QStringLiteral("plan.json"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
+        const auto written = io::write_whole(file.toStdString(), plan_text(*shown_));
+        if (!written) {
+            tell(text(lines_of(written.error()).front()));
+            return;
+        }
+        const auto command = QStringLiteral("./run exec %1").arg(file);
+        QApplication::clipboard()->setText(command);
+        QInputDialog::getText(this, QStringLiteral("Run it"), QStringLiteral("The plan is saved. This command, also on the clipboard, runs it and writes a report\nthat Ctrl+M lays over the prediction:"), QLineEdit::Normal, command);
+    });
+    dialog->open();
+}
+
+QString MainWindow::autosave_file() const {
+    if (!settings_file_.isEmpty()) {
+        return settings_file_ + QStringLiteral(".autosave.json");
+    }
+    const auto folder = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation);
+    if (folder.isEmpty() || !QDir{}.mkpath(folder)) {
+        return {};
+    }
+    return folder + QStringLiteral("/autosave.json");
+}
+
+void MainWindow::save_settings() {
+    QSettings settings = settings_file_.isEmpty() ? QSettings{QStringLiteral("Refit"), QStringLiteral("refit-gui")} : QSettings{settings_file_, QSettings::IniFormat};
+    settings.setValue(QStringLiteral("geometry"), saveGeometry());
+    settings.setValue(QStringLiteral("docks"), saveState());
+    settings.setValue(QStringLiteral("theme"), theme_ ? (*theme_ == Theme::kDark ? QStringLiteral("dark") : QStringLiteral("light")) : QStringLiteral("system"));
+    settings.setValue(QStringLiteral("view"), text(std::string{name_of(state().view)}));
+    settings.setValue(QStringLiteral("filter"), text(state().filter.text));
+    settings.setValue(QStringLiteral("text-scale"), text_scale_);
+    settings.setValue(QStringLiteral("reduced-motion"), has_reduced_motion_);
+}
+
+void MainWindow::load_settings() {
+    const QSettings settings = settings_file_.isEmpty() ? QSettings{QStringLiteral("Refit"), QStringLiteral("refit-gui")} : QSettings{settings_file_, QSettings::IniFormat};
+    if (settings.status() != QSettings::NoError) {
+        tell(QStringLiteral("What was remembered of the window cannot be read; it starts afresh"));
+        return;
+    }
+    restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
+    restoreState(settings.value(QStringLiteral("docks")).toByteArray());
+    const auto theme = settings.value(QStringLiteral("theme")).toString();
+    theme_ = theme == QStringLiteral("dark") ? std::optional{Theme::kDark} : theme == QStringLiteral("light") ? std::optional{Theme::kLight} : std::nullopt;
+    text_scale_ = std::clamp(settings.value(QStringLiteral("text-scale"), 1.0).toDouble(), 0.7, 2.0);
+    has_reduced_motion_ = settings.value(QStringLiteral("reduced-motion"), false).toBool();
+    if (const auto view = parse_view(settings.value(QStringLiteral("view")).toString().toStdString())) {
+        auto next = state();
+        next.view = *view;
+        views_ = History<ViewState>{next};
+    }
+    search_->setText(settings.value(QStringLiteral("filter")).toString());
+}
+
+}  // namespace refit::gui

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+namespace refit {
+namespace {
+
+namespace fs = std::filesystem;
+using testing_cli::lines_of;
+using testing_cli::Outcome;
+using testing_cli::run_refit;
+using Json = nlohmann::json;
+
+Outcome run_exec(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), REFIT_EXEC_PROGRAM);
+    return testing_cli::run_program(arguments);
+}
+
+/// A folder of its own that is gone afterwards.
+class Exec : public testing::Test {
+protected:
+    Exec()
+        : folder_{fs::temp_directory_path() /
+                  ("refit-exec-" + std::to_string(::getpid()) + "-" +
+                   testing::UnitTest::GetInstance()->current_test_info()->name())} {
+        fs::create_directories(folder_);
+    }
+    ~Exec() override { fs::remove_all(folder_); }
+
+    [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+    /// A plan of 20 ranks for the teaching matrix with sides of 256 elements.
+    [[nodiscard]] std::string small_plan(const std::string& method = "striped") const {
+        const auto file = path(method + ".json");
+        const auto made = run_refit({"plan",
+                                     "reshard-two-domains",
+                                     "--model",
+                                     "teaching-matrix/256",
+                                     "--method",
+                                     method,
+                                     "-O",
+                                     file});
+        EXPECT_EQ(made.code, 0) << made.err;
+        return file;
+    }
+
+    fs::path folder_;
+};
+
+Json parsed(const std::string& file) {
+    std::ifstream stream{file};
+    return Json::parse(stream);
+}
+
+TEST_F(Exec, MovesAPlanAndSaysThatEveryElementIsVerified) {
+    const auto run = run_exec({small_plan(), "--runs", "3"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_NE(run.out.find("reshard-two-domains, striped: 20 ranks by host, every element verified"),
+              std::string::npos)
+        << run.out;
+    EXPECT_LE(lines_of(run.out).size(), 30U);
+    for (const auto& line : lines_of(run.out)) {
+        EXPECT_LE(line.size(), 100U) << line;
+    }
+}
+
+/// 16 generators want parts of the 256 x 256 … elements; the report says how many, of which rank, and how
+/// fast.
+TEST_F(Exec, ReportsInTheFormOfAPredictionThatCompareLaysBesideIt) {
+    const auto measured = path("measured.json");
+    ASSERT_EQ(run_exec({small_plan("direct"), "--runs", "3", "-o", "json", "-O", measured}).code, 0);
+    const auto report = parsed(measured);
+    EXPECT_EQ(report["schema"], "refit.report");
+    const auto& method = report["methods"][0];
+    EXPECT_EQ(method["kind"], "measured");
+    EXPECT_EQ(method["method"], "direct");
+    EXPECT_EQ(method["verified"], true);
+    EXPECT_EQ(method["ranks"].size(), 20U);
+    EXPECT_EQ(method["runs"].size(), 3U);
+    std::uint64_t elements = 0;
+    std::uint64_t sent = 0;
+    for (const auto& rank : method["ranks"]) {
+        elements += rank["elements"].get<std::uint64_t>();
+        sent += rank["sent_bytes"].get<std::uint64_t>();
+    }
+    EXPECT_EQ(elements, method["elements"].get<std::uint64_t>());
+    EXPECT_EQ(sent, method["delivered_bytes"].get<std::uint64_t>());
+    const auto beside = run_refit(
+        {"compare", "reshard-two-domains", "--model", "teaching-matrix/256", "--measured", measured});
+    EXPECT_EQ(beside.code, 0) << beside.err;
+    EXPECT_LE(lines_of(beside.out).size(), 30U);
+    EXPECT_NE(beside.out.find("\ndirect "), std::string::npos) << beside.out;
+    EXPECT_NE(beside.out.find("elements verified"), std::string::npos);
+    const auto json =
+        Json::parse(run_refit({"compare", "reshard-two-domains", "--measured", measured, "-o", "json"}).out);
+    EXPECT_EQ(json["schema"], "refit.measured_comparison");
+    EXPECT_EQ(json["rows"][0]["measured_seconds"], method["seconds"]);
+    EXPECT_GT(json["rows"][0]["predicted_seconds"].get<double>(), 0.0);
+}
+
+TEST_F(Exec, EndsWithSevenNamingTheRankWhereOneDiesOrAnElementIsWrong) {
+    const auto plan = small_plan();
+    const auto died = run_exec({plan, "--inject", "dies:2@0"});
+    EXPECT_EQ(died.code, 7);
+    EXPECT_NE(died.err.find("rank 2 died in wave 1"), std::string::npos) << died.err;
+    EXPECT_NE(died.err.find("still serve the weights from before"), std::string::npos);
+    const auto stalled = run_exec({plan, "--inject", "stalls:1", "--deadline", "200ms"});
+    EXPECT_EQ(stalled.code, 7);
+    EXPECT_NE(stalled.err.find("rank 1 is still in wave 1"), std::string::npos) << stalled.err;
+    const auto corrupt = run_exec({plan, "--inject", "corrupts:0"});
+    EXPECT_EQ(corrupt.code, 7);
+    EXPECT_NE(corrupt.err.find("in place of 0x"), std::string::npos) << corrupt.err;
+    EXPECT_TRUE(corrupt.out.empty());
+}
+
+TEST_F(Exec, RefusesBeforeAnyWorkWhatCannotBeRun) {
+    EXPECT_EQ(run_exec({}).code, 2);
+    EXPECT_EQ(run_exec({path("absent.json")}).code, 6);
+    EXPECT_EQ(run_exec({small_plan(), "--transport", "hots"}).code, 3);
+    EXPECT_EQ(run_exec({small_plan(), "--deadline", "30"}).code, 3);
+    EXPECT_EQ(run_exec({small_plan(), "--inject", "dies"}).code, 3);
+    EXPECT_EQ(run_exec({small_plan(), "-o", "xml"}).code, 2);
+}
+
+/// 16 generators that want 8.6 GB each, twice: 265 GiB.
+TEST_F(Exec, RefusesWhatMemoryCannotHoldAndSaysWhatWouldFit) {
+    if (sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGE_SIZE) >> 20) > 200L << 10) {
+        GTEST_SKIP() << "this machine could hold it";
+    }
+    const auto large = path("large.json");
+    ASSERT_EQ(run_refit({"plan", "reshard-two-domains", "--method", "direct", "-O", large}).code, 0);
+    const auto refused = run_exec({large});
+    EXPECT_EQ(refused.code, 4) << refused.err;
+    EXPECT_NE(refused.err.find("a plan for a model of widths divided by"), std::string::npos) << refused.err;
+}
+
+/// A model of two layers in the form of a checkpoint: each element is a different number.
+void write_checkpoint(const fs::path& folder) {
+    std::ofstream{folder / "config.json"}
+        << R"({"model_type": "llama", "hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 64,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4, "intermediate_size": 32,
+        "tie_word_embeddings": false, "torch_dtype": "bfloat16"})";
+    std::vector<std::pair<std::string, std::vector<std::uint64_t>>> tensors{
+        {"lm_head.weight", {64, 16}}, {"model.embed_tokens.weight", {64, 16}}, {"model.norm.weight", {16}}};
+    for (const std::string layer : {"0", "1"}) {
+        const auto prefix = "model.layers." + layer + ".";
+        for (const auto& [name, shape] : std::vector<std::pair<std::string, std::vector<std::uint64_t>>>{
+                 {"self_attn.q_proj", {16, 16}},
+                 {"self_attn.k_proj", {8, 16}},
+                 {"self_attn.v_proj", {8, 16}},
+                 {"self_attn.o_proj", {16, 16}},
+                 {"mlp.gate_proj", {32, 16}},
+                 {"mlp.up_proj", {32, 16}},
+                 {"mlp.down_proj", {16, 32}},
+                 {"input_layernorm", {16}},
+                 {"post_attention_layernorm", {16}}}) {
+            tensors.emplace_back(prefix + name + ".weight", shape);
+        }
+    }
+    Json header = Json::object();
+    std::string data;
+    for (const auto& [name, shape] : tensors) {
+        std::uint64_t elements = 1;
+        for (const auto extent : shape) {
+            elements *= extent;
+        }
+        header[name] = {
+            {"dtype", "BF16"}, {"shape", shape}, {"data_offsets", {data.size(), data.size() + 2 * elements}}};
+        for (std::uint64_t i = 0; i < elements; ++i) {
+            const auto number = data.size() / 2 * 40503U;
+            data += static_cast<char>(number & 0xffU);
+            data += static_cast<char>(number >> 8U & 0xffU);
+        }
+    }
+    const auto text = header.dump();
+    std::ofstream stream{folder / "model.safetensors", std::ios::binary};
+    for (std::uint64_t i = 0; i < 8; ++i) {
+        stream.put(static_cast<char>(text.size() >> (8 * i) & 0xffU));
+    }
+    stream << text << data;
+}
+
+TEST_F(Exec, MovesARealCheckpointAndFindsWhatArrivedWrong) {
+    write_checkpoint(folder_);
+    for (const std::string method : {"gather-broadcast", "direct", "striped", "optimal"}) {
+        const auto plan = path("plan.json");
+        const auto made = run_refit({"plan",
+                                     "--model",
+                                     folder_.string(),
+                                     "--train",
+                                     "tp2.pp2@8",
+                                     "--generate",
+                                     "tp4@8",
+                                     "--system",
+                                     "h100-nvl8",
+                                     "--method",
+                                     method,
+                                     "-O",
+                                     plan});
+        ASSERT_EQ(made.code, 0) << made.err;
+        const auto run = run_exec({plan, "--data", folder_.string(), "--runs", "1"});
+        EXPECT_EQ(run.code, 0) << method << run.err;
+        // What trainer 0 gives in the first wave of a gather reaches no generator.
+        const auto corrupt =
+            run_exec({plan, "--data", folder_.string(), "--runs", "1", "--inject", "corrupts:0"});
+        EXPECT_EQ(corrupt.code, method == "gather-broadcast" ? 0 : 7) << method;
+    }
+    const auto other = run_exec({small_plan(), "--data", folder_.string()});
+    EXPECT_EQ(other.code, 3);
+    EXPECT_NE(other.err.find("has another shape or width than the plan's tensor"), std::string::npos) << other.err;
+}
+
+}  // namespace
+}  // namespace refit
