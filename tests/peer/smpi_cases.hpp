@@ -30,7 +30,7 @@ inline std::vector<SmpiCase> smpi_cases() {
         // Replicas side by side in a node.
         {"ep8-tp8dp2-wide", {{16, 64, 8192}, 8, 1, 1, 1, 8, 2}, 16},
         {"dense-tp2x2-tp4dp2", {{2048, 4096}, 2, 2, 1, 1, 4, 2}, 4},
-        {"large-ep8-tp4dp4", {{8, 128, 65536}, 8, 1, 1, 1, 4, 4}, 8},
+        {"large-ep8-tp4dp4", {{8, 128, 32768}, 8, 1, 1, 1, 4, 4}, 8},
         // 8 x 64 x 96 BF16: pieces of 1536 B.
         {"small-ep8-tp8", {{8, 64, 96}, 8, 1, 1, 1, 8, 1}, 8},
     };

@@ -140,6 +140,9 @@ Result<void> begin_compare(Device& device,
                            const DeviceMemory& memory,
                            bool is_served,
                            std::uint64_t version) {
+    if (program.regions.empty()) {
+        return {};
+    }
     const std::vector<ElementVerdict> none(program.regions.size());
     if (auto done = device.upload(memory.verdicts, std::as_bytes(std::span{none})); !done) {
         return done;
@@ -164,7 +167,10 @@ Result<Compared> finish_compare(Device& device,
                                 bool is_served,
                                 std::uint64_t version) {
     std::vector<ElementVerdict> verdicts(program.regions.size());
-    if (auto done = device.download(memory.verdicts, std::as_writable_bytes(std::span{verdicts})); !done) {
+    if (auto done = verdicts.empty()
+                        ? Result<void>{}
+                        : device.download(memory.verdicts, std::as_writable_bytes(std::span{verdicts}));
+        !done) {
         return Failure{done.error()};
     }
     Compared compared;

@@ -15,6 +15,7 @@
 #include <mpi.h>
 
 #include "../../src/agreement.hpp"
+#include "../../src/compared_words.hpp"
 #include "exchange.hpp"
 #include "job_guard.hpp"
 #include "outstanding.hpp"
@@ -29,46 +30,6 @@ using program::RankProgram;
 
 /// What generators serve before the first refit.
 constexpr std::uint64_t kOldVersion = 0;
-
-/// What a rank says of its destinations, as numbers that MPI carries.
-struct Words {
-    static constexpr std::size_t kCount = 13;
-    std::array<std::uint64_t, kCount> words{};
-};
-
-Words words_of(const Compared& compared) {
-    const Mismatch mismatch = compared.mismatch.value_or(Mismatch{});
-    return {{compared.record.digest,
-             compared.record.elements,
-             compared.record.checksum,
-             compared.mismatch ? 1U : 0U,
-             mismatch.tensor.parameter,
-             mismatch.tensor.slice,
-             mismatch.tensor.number,
-             mismatch.element,
-             mismatch.expected,
-             mismatch.found,
-             mismatch.wave,
-             mismatch.operation,
-             mismatch.giver}};
-}
-
-Compared compared_of(const Words& said, std::uint32_t rank) {
-    const auto& words = said.words;
-    const auto narrow = [&](std::size_t index) { return static_cast<std::uint32_t>(words.at(index)); };
-    Compared compared{{rank, words[0], words[1], words[2]}, std::nullopt};
-    if (words[3] != 0) {
-        compared.mismatch = Mismatch{rank,
-                                     {narrow(4), narrow(5), narrow(6)},
-                                     words[7],
-                                     words[8],
-                                     words[9],
-                                     narrow(10),
-                                     narrow(11),
-                                     narrow(12)};
-    }
-    return compared;
-}
 
 class MpiTransport final : public Transport {
 public:
@@ -167,17 +128,7 @@ public:
                           MPI_UINT64_T,
                           MPI_COMM_WORLD);
         }
-        Verification verification;
-        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-            const Compared compared = compared_of(all[rank], rank);
-            verification.elements += compared.record.elements;
-            if (!compared.mismatch) {
-                verification.records.push_back(compared.record);
-            } else if (!verification.mismatch) {
-                verification.mismatch = compared.mismatch;
-            }
-        }
-        return verification;
+        return verification_of(all);
     }
 
     Result<void> flip() override {

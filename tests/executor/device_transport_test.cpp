@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport of GPUs on devices that are host memory: everything of it but the calls of CUDA themselves.
+#include "device_transport.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "device_waves.hpp"
+#include "refit/exec/host.hpp"
+#include "refit/exec/measure.hpp"
+#include "small_jobs.hpp"
+
+namespace refit::exec {
+namespace {
+
+/// Does at once what a GPU would begin, by the very arithmetic that its kernels run, and checks whose memory
+/// is touched.
+class HostDevice final : public Device {
+public:
+    [[nodiscard]] std::string describe() const override { return "host memory"; }
+    Result<std::uint64_t> available() override { return room_; }
+    Result<std::uint64_t> allocate(std::uint64_t bytes) override {
+        auto memory = std::make_unique<std::byte[]>(bytes + 256);
+        const auto address = (reinterpret_cast<std::uint64_t>(memory.get()) + 255) / 256 * 256;
+        memory_[address] = {std::move(memory), bytes};
+        return address;
+    }
+    Result<void> upload(std::uint64_t address, std::span<const std::byte> bytes) override {
+        std::memcpy(own(address, bytes.size()), bytes.data(), bytes.size());
+        return {};
+    }
+    Result<void> download(std::uint64_t address, std::span<std::byte> bytes) override {
+        std::memcpy(bytes.data(), own(address, bytes.size()), bytes.size());
+        return {};
+    }
+    Result<void> launch(const LoadedTable& table) override {
+        CopyTable copies;
+        copies.tiles = table.tiles;
+        copies.copies.resize(table.count);
+        copies.first_tiles.resize(table.count);
+        if (table.count > 0) {
+            std::memcpy(copies.copies.data(), own(table.copies, 1), table.count * sizeof(TiledCopy));
+            std::memcpy(
+                copies.first_tiles.data(), own(table.first_tiles, 1), table.count * sizeof(std::uint32_t));
+        }
+        for (const TiledCopy& copy : copies.copies) {
+            own(copy.source, 1);
+            own(copy.destination, 1);
+        }
+        run_copy_table(copies);
+        return {};
+    }
+    Result<void> send(std::uint64_t from, Device& to_device, std::uint64_t to, std::uint64_t bytes) override {
+        std::memcpy(dynamic_cast<HostDevice&>(to_device).own(to, bytes), own(from, bytes), bytes);
+        return {};
+    }
+    Result<void> follow(Device& /*other*/) override { return {}; }
+    Result<void> fill(const RegionElements& elements, bool is_complemented) override {
+        std::byte* to = own(elements.address, elements.count * elements.element_bytes);
+        for (std::uint64_t place = 0; place < elements.count; ++place, to += elements.element_bytes) {
+            const std::uint64_t value =
+                element_value(elements, place) ^ (is_complemented ? ~std::uint64_t{0} : 0);
+            std::memcpy(to, &value, elements.element_bytes);
+        }
+        return {};
+    }
+    Result<void> compare(const RegionElements& elements, std::uint64_t address) override {
+        const std::byte* from = own(elements.address, elements.count * elements.element_bytes);
+        ElementVerdict verdict;
+        // As threads of a kernel do: each takes every 7th element, and steps its factor back.
+        const std::uint64_t step_back = inverse(power(kChecksumFactor, 7));
+        for (std::uint64_t thread = 0; thread < std::min<std::uint64_t>(7, elements.count); ++thread) {
+            std::uint64_t factor = power(kChecksumFactor, elements.count - 1 - thread);
+            for (std::uint64_t place = thread; place < elements.count; place += 7, factor *= step_back) {
+                std::uint64_t found = 0;
+                std::memcpy(&found, from + place * elements.element_bytes, elements.element_bytes);
+                verdict.checksum += found * factor;
+                if (found != narrowed(element_value(elements, place), elements.element_bytes)) {
+                    verdict.first_wrong = std::min(verdict.first_wrong, place);
+                }
+            }
+        }
+        return upload(address, std::as_bytes(std::span{&verdict, 1}));
+    }
+    Result<bool> is_idle() override { return !is_stuck_; }
+
+    std::uint64_t room_ = std::uint64_t{1} << 40U;
+    bool is_stuck_ = false;
+
+private:
+    std::byte* own(std::uint64_t address, std::uint64_t bytes) {
+        auto found = memory_.upper_bound(address);
+        EXPECT_NE(found, memory_.begin());
+        --found;
+        EXPECT_LE(address + bytes, found->first + found->second.second) << "outside the device's memory";
+        return reinterpret_cast<std::byte*>(address);
+    }
+
+    std::map<std::uint64_t, std::pair<std::unique_ptr<std::byte[]>, std::uint64_t>> memory_;
+};
+
+std::vector<std::unique_ptr<Device>> host_devices(std::size_t count) {
+    std::vector<std::unique_ptr<Device>> devices;
+    for (std::size_t i = 0; i < count; ++i) {
+        devices.push_back(std::make_unique<HostDevice>());
+    }
+    return devices;
+}
+
+std::vector<testing_support::SmallJob> small_jobs() {
+    std::vector<testing_support::SmallJob> jobs;
+    for (const auto& [name, layout] : testing_support::layouts_of_16()) {
+        for (const Method method : testing_support::kMethods) {
+            jobs.push_back(testing_support::job_of(name, layout, method, 4));
+        }
+    }
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        testing_support::Dice dice{seed};
+        auto refit = testing_support::random_refit(dice, testing_support::small_nodes(8), 600);
+        const Method method = testing_support::kMethods[seed % 4];
+        auto plan = make_plan(method, refit.cluster, refit.rates, refit.workload).value();
+        jobs.push_back({"random " + std::to_string(seed), refit.cluster, refit.workload, std::move(plan)});
+    }
+    return jobs;
+}
+
+program::Settings few_operations() {
+    program::Settings settings;
+    settings.most_operations = 4;
+    settings.wave_bytes = Bytes{2000U};
+    settings.pack_bytes = Bytes{3000U};
+    settings.least_chunk = Bytes{256U};
+    return settings;
+}
+
+TEST(DeviceTransport, VerifiesEveryPlanAndLeavesTheRecordsThatTheHostDoes) {
+    std::size_t turn = 0;
+    for (const auto& small : small_jobs()) {
+        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : few_operations());
+        Job job;
+        job.schedule = &schedule;
+        const auto devices = make_device_transport(host_devices(1 + turn++ % 3));
+        const auto host = make_host_transport();
+        const auto measured = measure(*devices, job, {0, 2});
+        ASSERT_TRUE(measured.has_value()) << small.name << ": " << measured.error().front().message;
+        const auto expected = measure(*host, job, {0, 2}).value();
+        EXPECT_EQ(measured->elements, expected.elements) << small.name;
+        ASSERT_EQ(measured->records.size(), expected.records.size());
+        for (std::size_t rank = 0; rank < expected.records.size(); ++rank) {
+            EXPECT_EQ(measured->records[rank].checksum, expected.records[rank].checksum)
+                << small.name << ", " << rank;
+            EXPECT_EQ(measured->records[rank].digest, expected.records[rank].digest);
+        }
+    }
+}
+
+TEST(DeviceTransport, NamesTheElementThatWasSpoiledAndWhoGaveIt) {
+    const auto small =
+        testing_support::job_of("", testing_support::layouts_of_16()[1].second, Method::kDirect, 4);
+    const auto schedule = small.schedule();
+    Job job;
+    job.schedule = &schedule;
+    job.injections = {{InjectionKind::kCorrupts, 2, 0}};
+    const auto transport = make_device_transport(host_devices(2));
+    ASSERT_TRUE(transport->prepare(job) && transport->fill(5) && transport->run());
+    const auto verification = transport->verify(5).value();
+    ASSERT_TRUE(verification.mismatch.has_value());
+    EXPECT_EQ(verification.mismatch->giver, 2U);
+    EXPECT_EQ(verification.mismatch->wave, 0U);
+    EXPECT_EQ(verification.mismatch->found, verification.mismatch->expected ^ 1U);
+    EXPECT_LT(verification.records.size(), schedule.ranks());
+    EXPECT_TRUE(transport->old_weights_stand());
+    // The source was mended: the next run is right.
+    Job sound = job;
+    sound.injections.clear();
+    const auto again = make_device_transport(host_devices(2));
+    ASSERT_TRUE(again->prepare(sound) && again->fill(5) && again->run());
+    EXPECT_FALSE(again->verify(5)->mismatch.has_value());
+}
+
+TEST(DeviceTransport, RefusesBeforeItAllocatesWhatDoesNotFit) {
+    const auto small =
+        testing_support::job_of("", testing_support::layouts_of_16()[0].second, Method::kDirect, 4);
+    const auto schedule = small.schedule();
+    Job job;
+    job.schedule = &schedule;
+    auto device = std::make_unique<HostDevice>();
+    device->room_ = 1000;
+    std::vector<std::unique_ptr<Device>> devices;
+    devices.push_back(std::move(device));
+    const auto prepared = make_device_transport(std::move(devices))->prepare(job);
+    ASSERT_FALSE(prepared.has_value());
+    EXPECT_NE(prepared.error().front().message.find("1000 bytes"), std::string::npos)
+        << prepared.error().front().message;
+}
+
+TEST(DeviceTransport, GivesUpAtTheDeadlineOnADeviceThatIsNeverDone) {
+    HostDevice device;
+    device.is_stuck_ = true;
+    const auto done = settle(device, std::chrono::milliseconds{20});
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().front().rule, "deadline");
+}
+
+TEST(DeviceWaves, RefusesOperationsWithOneEnd) {
+    const auto small =
+        testing_support::job_of("", testing_support::layouts_of_16()[0].second, Method::kDirect, 4);
+    const auto schedule = small.schedule();
+    std::vector<program::RankProgram> programs;
+    std::vector<std::vector<StagedWave>> staged;
+    for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
+        programs.push_back(schedule.program_of(rank));
+        staged.push_back(staged_waves(programs.back(), {programs.back().regions, {}}, 0));
+    }
+    EXPECT_EQ(carries_of(programs, staged, 0).size(), 64U);
+    staged[0][0].messages.pop_back();
+    EXPECT_THROW((void)carries_of(programs, staged, 0), std::logic_error);
+}
+
+// A message of 256 KiB that lies as one stretch is moved where it lies; one byte less is packed.
+TEST(StagedProgram, MovesLargeStretchesWhereTheyLie) {
+    const study::Layout layout{{8, 512, 256}, 4, 1, 1, 1, 1, 1};
+    const auto small = testing_support::job_of("", layout, Method::kDirect, 4);
+    const auto schedule = small.schedule();
+    const auto program = schedule.program_of(0);
+    const RankView view{program.regions, {1U << 20U, 0, 0}};
+    // A quarter of 8 x 512 x 256 BF16: 524,288 B.
+    ASSERT_EQ(program.waves[0].operations.size(), 1U);
+    ASSERT_EQ(program.waves[0].operations[0].bytes, 524288U);
+    EXPECT_EQ(staging_bytes(program, view), 0U);
+    const auto whole = staged_waves(program, view, 256);
+    EXPECT_TRUE(whole[0].packs.empty());
+    EXPECT_EQ(whole[0].messages[0].address, std::uint64_t{1} << 20U);
+    EXPECT_EQ(staging_bytes(program, view, 524289), 524288U);
+    const auto packed = staged_waves(program, view, 256, 524289);
+    EXPECT_EQ(packed[0].packs.size(), 1U);
+    EXPECT_EQ(packed[0].messages[0].address, 256U);
+}
+
+}  // namespace
+}  // namespace refit::exec
