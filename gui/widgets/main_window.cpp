@@ -236,7 +236,7 @@ void MainWindow::ask(bool is_draft) {
     auto question = edits_.present().question;
     question.is_draft = is_draft;
     is_busy_ = true;
-    answers_.post([this, question = std::move(question)](const Worker::IsStale& is_stale) {
+    answers_.post([this, question = std::move(question), base = answer_](const Worker::IsStale& is_stale) {
         const Steps steps{is_stale, [&](const std::string& what, double done) {
                               QMetaObject::invokeMethod(this, [this, is_stale, what, done] {
                                   if (!is_stale()) {
@@ -247,7 +247,7 @@ void MainWindow::ask(bool is_draft) {
                                   }
                               }, Qt::QueuedConnection);
                           }};
-        auto made = answer(question, library_, steps);
+        auto made = answer(question, library_, steps, base.get());
         if (is_stale()) {
             return;
         }

@@ -7,11 +7,13 @@
 #include <QFile>
 #include <QFontMetricsF>
 #include <QImage>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QPainter>
 #include <QProcess>
 #include <QSvgRenderer>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "export.hpp"
 #include "paint.hpp"
@@ -144,10 +146,10 @@ TEST(Pictures, AreWrittenAsPngSvgPdfCsvJsonAndTrace) {
     EXPECT_LT(svg.size(), 2'000'000);
     EXPECT_TRUE(write("flows.pdf", View::kFlows).startsWith("%PDF"));
     EXPECT_TRUE(write("flows.csv", View::kFlows).startsWith("sender,receiver,"));
-    const auto json = nlohmann::json::parse(write("report.json", View::kFlows).toStdString());
-    EXPECT_EQ(json["schema"], "refit.report");
-    const auto trace = nlohmann::json::parse(write("flows.trace.json", View::kTimeline).toStdString());
-    EXPECT_FALSE(trace["traceEvents"].empty());
+    const auto report = QJsonDocument::fromJson(write("report.json", View::kFlows)).object();
+    EXPECT_EQ(report[QLatin1String{"schema"}].toString(), QStringLiteral("refit.report"));
+    const auto trace = QJsonDocument::fromJson(write("flows.trace.json", View::kTimeline)).object();
+    EXPECT_FALSE(trace[QLatin1String{"traceEvents"}].toArray().isEmpty());
     EXPECT_FALSE(write_view(answer, looking_at(View::kFlows), folder / "flows.bmp", {}));
     EXPECT_FALSE(write_view(answer, looking_at(View::kFlows), "/no/such/folder/flows.png", {}));
 }
@@ -173,6 +175,22 @@ TEST(Pictures, AreExportedWithoutAScreen) {
     const auto infeasible = run({QStringLiteral("--export"), QStringLiteral("links"), QStringLiteral("-O"), file, QStringLiteral("deepseek-v3-h100"), QStringLiteral("--set"), QStringLiteral("train.layout=tp3.pp16.ep16")});
     EXPECT_EQ(infeasible.first, 4);
     EXPECT_NE(infeasible.second.find("try  train.layout = "), std::string::npos) << infeasible.second;
+}
+
+TEST(Shot, OfAWindowOnAnXServerShowsPicturesAndPanels) {
+    const char* file = std::getenv("REFIT_SHOT");
+    if (file == nullptr) {
+        GTEST_SKIP() << "REFIT_SHOT names no picture";
+    }
+    const QImage shot{QString::fromLocal8Bit(file)};
+    ASSERT_EQ(shot.size(), QSize(1280, 800));
+    std::set<QRgb> colours;
+    for (int y = 0; y < shot.height(); y += 2) {
+        for (int x = 0; x < shot.width(); x += 2) {
+            colours.insert(shot.pixel(x, y));
+        }
+    }
+    EXPECT_GT(colours.size(), 60U);
 }
 
 }  // namespace

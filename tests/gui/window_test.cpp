@@ -13,6 +13,9 @@
 #include <QComboBox>
 #include <QDockWidget>
 #include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
@@ -22,7 +25,6 @@
 #include <QTableWidget>
 #include <QTest>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "panels.hpp"
 #include "refit/gui/commands.hpp"
@@ -147,12 +149,12 @@ TEST(Window, ShowsTheTotalsThatTheCommandLinePrints) {
         QProcess refit;
         refit.start(QStringLiteral(REFIT_PROGRAM), {QStringLiteral("plan"), QStringLiteral("reshard-one-domain"), QStringLiteral("--method"), QString::fromLatin1(method), QStringLiteral("-o"), QStringLiteral("json")});
         ASSERT_TRUE(refit.waitForFinished(60000));
-        const auto json = nlohmann::json::parse(refit.readAllStandardOutput().toStdString());
-        const auto& entry = json["methods"][0];
+        const auto json = QJsonDocument::fromJson(refit.readAllStandardOutput()).object();
+        const auto entry = json[QLatin1String{"methods"}].toArray()[0].toObject();
         window->set_method(parse_method(method).value(), true);
         window.settle();
-        EXPECT_EQ(window->shown()->a.report.network.count(), entry["network_bytes"].get<std::uint64_t>());
-        EXPECT_EQ(window->shown()->a.report.nvlink.count(), entry["nvlink_bytes"].get<std::uint64_t>());
+        EXPECT_EQ(static_cast<qint64>(window->shown()->a.report.network.count()), entry[QLatin1String{"network_bytes"}].toInteger());
+        EXPECT_EQ(static_cast<qint64>(window->shown()->a.report.nvlink.count()), entry[QLatin1String{"nvlink_bytes"}].toInteger());
         EXPECT_TRUE(window->result().contains(method == std::string{"hybrid"} ? QStringLiteral("25.8 GB on NVLink") : QStringLiteral("77.3 GB on NVLink"))) << window->result().toStdString();
     }
 }

@@ -113,10 +113,10 @@ class MatrixPicture {
 public:
     MatrixPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix) : canvas_{canvas}, groups_{groups}, matrix_{matrix}, total_{matrix.total()} {
         for (std::uint32_t group = 0; group < matrix.groups; ++group) {
-            if (matrix.row(group).bytes() > 0 || matrix.groups > kMostGroups) {
+            if (matrix.groups > kMostGroups || matrix.row(group).bytes() > 0) {
                 rows_.push_back(group);
             }
-            if (matrix.column(group).bytes() > 0 || matrix.groups > kMostGroups) {
+            if (matrix.groups > kMostGroups || matrix.column(group).bytes() > 0) {
                 columns_.push_back(group);
             }
         }
@@ -161,8 +161,11 @@ private:
         canvas_.scene.add(RectMark{area_, {}, {Ink::kOutline}});
         // Groups of the grid's edges stand for its cells where a screen reader walks.
         for (std::uint32_t group = 0; group < groups_.count(); ++group) {
+            if (groups_.count() > 512) {
+                break;
+            }
             const auto row = matrix_.row(group);
-            if (row.bytes() > 0 && groups_.count() <= 512) {
+            if (row.bytes() > 0) {
                 const auto height = area_.height / groups_.count();
                 canvas_.element({Target::Kind::kGroup, groups_.grouping(), group, 0}, groups_.name(group) + " sends " + bytes_text(row),
                                 {area_.x - 14.0, area_.y + height * group, 13.0, std::max(1.0, height)});

@@ -105,6 +105,15 @@ private:
                 parts.push_back({{step.from, step.to}, step.task});
             }
         }
+        const auto seen = std::ranges::count_if(parts, [&](const auto& part) { return part.first.to > scale_.window().from && part.first.from < scale_.window().to; });
+        if (static_cast<double>(seen) > row.width / 5.0) {
+            // Too many to tell apart: columns of their shares.
+            add_critical_path(canvas_.scene, run, scale_, row);
+            for (const auto& part : parts) {
+                used_.insert(run.graph.tasks[part.second].activity);
+            }
+            parts.clear();
+        }
         for (const auto& [window, task] : parts) {
             const auto activity = run.graph.tasks[task].activity;
             const auto from = std::max(row.x, scale_.x_of(window.from));
