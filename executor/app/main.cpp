@@ -136,6 +136,16 @@ int run_plan(const Options& options) {
     if (!file) {
         return refuse(file.error(), false);
     }
+    for (const auto& injection : request->job.injections) {
+        if (injection.rank >= file->gpus()) {
+            return refuse({{ErrorCode::kInvalidInput,
+                            "injection",
+                            "there is no rank " + std::to_string(injection.rank) + ": the plan's are 0 to " +
+                                std::to_string(file->gpus() - 1),
+                            "--inject"}},
+                          false);
+        }
+    }
     if (options.pack_bytes.empty() && request->transport == TransportKind::kHost) {
         request->settings.pack_bytes =
             pack_for(this_machine().available, file->train_gpus, request->settings.pack_bytes);

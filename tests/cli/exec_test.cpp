@@ -130,6 +130,7 @@ TEST_F(Exec, RefusesBeforeAnyWorkWhatCannotBeRun) {
     EXPECT_EQ(run_exec({small_plan(), "--transport", "hots"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "--deadline", "30"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "--inject", "dies"}).code, 3);
+    EXPECT_EQ(run_exec({small_plan(), "--inject", "dies:20"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "-o", "xml"}).code, 2);
 }
 
