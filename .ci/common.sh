@@ -4,6 +4,8 @@
 
 # What building refit takes; the programs that need more name it themselves.
 build_packages=(cmake ninja-build g++ libcli11-dev nlohmann-json3-dev libexpected-dev libyaml-cpp-dev liblemon-dev libxxhash-dev libeigen3-dev)
+# What the window takes beside it.
+gui_packages=(qt6-base-dev qt6-svg-dev fonts-dejavu-core)
 
 say() { printf '%s: %s\n' "$script" "$*" >&2; }
 

@@ -80,6 +80,9 @@ private:
         one.seconds = Seconds{number(entry, "seconds", std::nullopt)};
         one.low = Seconds{number(entry, "seconds_low", one.seconds.value())};
         one.high = Seconds{number(entry, "seconds_high", one.seconds.value())};
+        if (entry.contains("predicted_seconds")) {
+            one.machine_predicted = Seconds{number(entry, "predicted_seconds", std::nullopt)};
+        }
         one.elements = static_cast<std::uint64_t>(number(entry, "elements", 0.0));
         one.delivered = Bytes{static_cast<std::uint64_t>(number(entry, "delivered_bytes", 0.0))};
         one.bus_bandwidth = number(entry, "bus_bandwidth", 0.0);
@@ -124,6 +127,12 @@ std::string ratio_of(const MeasuredRefit& one, const std::optional<Predicted>& b
     char text[32];
     std::snprintf(text, sizeof(text), "%.3g", one.seconds / beside->seconds);
     return text;
+}
+
+/// ", of 22 ms that were predicted for it" or nothing.
+std::string machine_text(const MeasuredRefit& one) {
+    return one.machine_predicted ? ", " + format_seconds(*one.machine_predicted) + " predicted for it"
+                                 : std::string{};
 }
 
 std::string range_of(Seconds low, Seconds high) {
@@ -179,8 +188,9 @@ std::string measured_table(const Report& report,
     for (std::size_t i = 0; i < measured.size() && i < 4; ++i) {
         const auto& one = measured[i];
         text += "\n" + std::string{name_of(one.method)} + ": " + std::to_string(one.runs) + " runs by " +
-                one.transport + " on " + one.machine.substr(0, 50) + "\n  " + format_bytes(one.delivered) +
-                " delivered, " + std::to_string(one.elements) + " elements verified";
+                one.transport + " on " + one.machine.substr(0, 40) + machine_text(one) + "\n  " +
+                format_bytes(one.delivered) + " delivered, " + std::to_string(one.elements) +
+                " elements verified";
         text += one.bus_bandwidth > 0
                     ? ", " + format_bandwidth(Bandwidth::bytes_per_second(one.bus_bandwidth)) +
                           " at the busiest rank\n"
@@ -209,6 +219,8 @@ std::string measured_json(const Report& report,
                         {"measured_seconds", one.seconds.value()},
                         {"measured_low", one.low.value()},
                         {"measured_high", one.high.value()},
+                        {"machine_predicted_seconds",
+                         one.machine_predicted ? Json(one.machine_predicted->value()) : Json(nullptr)},
                         {"runs", one.runs},
                         {"elements", one.elements},
                         {"phases", phases}});

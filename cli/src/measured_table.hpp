@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct MeasuredRefit {
     Seconds seconds;  ///< Median.
     Seconds low;      ///< The shortest run.
     Seconds high;     ///< The longest.
+    std::optional<Seconds>
+        machine_predicted;  ///< By refit-exec, from what its probe measured of that machine.
     std::size_t runs = 0;
     std::uint64_t elements = 0;  ///< Verified.
     Bytes delivered;

@@ -157,19 +157,19 @@ void MainWindow::make_docks() {
     dock(QStringLiteral("Scenario"), scroller, Qt::LeftDockWidgetArea);
     details_ = new QTextBrowser;
     details_->setAccessibleName(QStringLiteral("Details"));
-    details_->setMinimumWidth(230);
+    details_->setMinimumWidth(250);
     details_->setFrameShape(QFrame::NoFrame);
     dock(QStringLiteral("Details"), details_, Qt::RightDockWidgetArea);
     result_ = new QLabel;
     result_->setWordWrap(true);
-    result_->setContentsMargins(10, 4, 10, 4);
+    result_->setContentsMargins(10, 2, 10, 2);
+    result_->setMaximumHeight(44);
     result_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     result_->setAccessibleName(QStringLiteral("Result"));
     dock(QStringLiteral("Result"), result_, Qt::BottomDockWidgetArea);
     strip_ = new SceneView;
     strip_->setAccessibleName(QStringLiteral("Time strip"));
-    strip_->setMinimumHeight(56);
-    strip_->setMaximumHeight(90);
+    strip_->setFixedHeight(62);
     strip_->on_range = [this](double from, double to) {
         auto next = state();
         next.window = TimeWindow{from * end(), to * end()};
@@ -236,7 +236,7 @@ void MainWindow::ask(bool is_draft) {
     auto question = edits_.present().question;
     question.is_draft = is_draft;
     is_busy_ = true;
-    answers_.post([this, question = std::move(question)](const Worker::IsStale& is_stale) {
+    answers_.post([this, question = std::move(question), base = answer_](const Worker::IsStale& is_stale) {
         const Steps steps{is_stale, [&](const std::string& what, double done) {
                               QMetaObject::invokeMethod(this, [this, is_stale, what, done] {
                                   if (!is_stale()) {
@@ -247,7 +247,7 @@ void MainWindow::ask(bool is_draft) {
                                   }
                               }, Qt::QueuedConnection);
                           }};
-        auto made = answer(question, library_, steps);
+        auto made = answer(question, library_, steps, base.get());
         if (is_stale()) {
             return;
         }

@@ -254,11 +254,12 @@ KeysDialog::KeysDialog(QWidget* parent) : QDialog{parent} {
 }
 
 QString to_html(const Detail& detail) {
-    auto html = QStringLiteral("<h3>%1</h3><table cellspacing='0' cellpadding='3'>").arg(text(detail.title).toHtmlEscaped());
+    auto html = QStringLiteral("<h3>%1</h3>").arg(text(detail.title).toHtmlEscaped());
     for (const auto& [name, value] : detail.lines) {
-        html += QStringLiteral("<tr><td style='white-space:nowrap'><b>%1</b></td><td>%2</td></tr>").arg(text(name).toHtmlEscaped(), text(value).toHtmlEscaped());
+        html += name.empty() ? QStringLiteral("<p style='margin:0 0 4px 0'>%1</p>").arg(text(value).toHtmlEscaped())
+                             : QStringLiteral("<p style='margin:4px 0 4px 0'><b>%1</b><br>%2</p>").arg(text(name).toHtmlEscaped(), text(value).toHtmlEscaped());
     }
-    return html + QStringLiteral("</table>");
+    return html;
 }
 
 }  // namespace refit::gui

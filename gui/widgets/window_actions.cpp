@@ -65,6 +65,7 @@ void MainWindow::start(Opened opened) {
     edited.question = std::move(opened.question);
     edits_ = answer_ ? edits_ : History<Edited>{edited};
     faults_.clear();
+    compose();
     change(edited);
     if (!answer_) {
         ask(false);

@@ -5,7 +5,7 @@
 usage: validate.py SCHEMA FOLDER
        validate.py SCHEMA FOLDER-OF-SCENARIOS PROGRAM
        validate.py SCHEMA plan-report|plan-file|simulation|validation|fit PROGRAM
-       validate.py SCHEMA measured PROGRAM EXECUTOR
+       validate.py SCHEMA measured|measured-comparison PROGRAM EXECUTOR
 
 Also tries the schema itself: without a required key, with a key more, and with a newer major version nothing may pass.
 Exits with 77 where the module jsonschema is missing, which ctest counts as skipped.
@@ -70,15 +70,20 @@ def planned(program, kind, words):
         return json.loads(text, parse_constant=reject_constant)
 
 
-def measured_documents(program):
-    """What refit-exec reports of plans on this machine."""
+def measured_documents(kind, program):
+    """What refit-exec reports of plans on this machine, or refit compare of such a report."""
     for method in ("gather-broadcast", "direct", "optimal"):
         with tempfile.TemporaryDirectory() as folder:
             plan = str(pathlib.Path(folder) / "plan.json")
             subprocess.run([program, "plan", "reshard-two-domains", "--model", "teaching-matrix/256", "--method", method, "-O", plan],
                            check=True, capture_output=True)
             run = subprocess.run([sys.argv[4], plan, "--runs", "2", "-o", "json"], check=True, capture_output=True, text=True)
-            yield method, json.loads(run.stdout, parse_constant=reject_constant)
+            if kind == "measured":
+                yield method, json.loads(run.stdout, parse_constant=reject_constant)
+                continue
+            file = pathlib.Path(folder) / "measured.json"
+            file.write_text(run.stdout, encoding="utf-8")
+            yield method, report(program, ["reshard-two-domains", "--measured", str(file)])
 
 
 def documents(folder, program):
@@ -98,8 +103,8 @@ def documents(folder, program):
         for words in ([], ["--simulate"]):
             yield " ".join(["validate", *words]), report(program, words, "validate")
         return
-    if folder == "measured":
-        yield from measured_documents(program)
+    if folder in ("measured", "measured-comparison"):
+        yield from measured_documents(folder, program)
         return
     if folder == "fit":
         yield "fit", report(program, [], "fit")

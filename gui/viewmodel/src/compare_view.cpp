@@ -216,7 +216,8 @@ private:
             scene.text({x - 30.0, plot_.bottom() + 5.0, 60.0, 14.0}, number("%.0f", point.nic_gbits), Ink::kMuted, Align::kCentre, 11.0);
         }
         for (auto power = std::floor(std::log10(low_)); power <= std::log10(high_); power += 1.0) {
-            for (const auto factor : {1.0, 2.0, 5.0}) {
+            const bool is_wide = high_ > 6.0 * low_;
+            for (const auto factor : is_wide ? std::array{1.0, 1.0, 2.0, 2.0, 5.0} : std::array{1.0, 1.5, 2.0, 3.0, 6.0}) {
                 const auto value = factor * std::pow(10.0, power);
                 if (value >= low_ && value <= high_) {
                     const auto y = y_of(value);
@@ -239,7 +240,12 @@ private:
         for (const auto& point : canvas_.answer.sweep) {
             canvas_.scene.add(RectMark{{x_of(point.nic_gbits) - 3.5, y_of(point.*value) - 3.5, 7.0, 7.0}, {Ink::kBackground}, {ink}, 2.0, Pattern::kSolid, 3.5});
         }
-        canvas_.scene.text({end.x + 9.0, end.y - 9.0, 130.0, 18.0}, name, Ink::kText, Align::kLeft, 11.5, true);
+        // Where the lines end close together, their names keep apart.
+        const auto& last = canvas_.answer.sweep.back();
+        const auto other = y_of(value == &SweepPoint::a ? last.b : last.a);
+        const auto gap = end.y - other;
+        const auto apart = std::abs(gap) < 16.0 ? (gap > 0.0 || (gap == 0.0 && is_dashed) ? 8.0 - gap / 2.0 : -8.0 - gap / 2.0) : 0.0;
+        canvas_.scene.text({end.x + 9.0, end.y - 9.0 + apart, 134.0, 18.0}, name, Ink::kText, Align::kLeft, 11.5, true);
     }
 
     void crossing() {
@@ -277,9 +283,9 @@ private:
 void side_by_side(Canvas& canvas, const Frame& frame) {
     auto& scene = canvas.scene;
     const auto list = differences(canvas.answer.a, canvas.answer.b, false);
-    const std::array columns{frame.x, frame.x + frame.width * 0.24, frame.x + frame.width * 0.525, frame.x + frame.width * 0.82};
+    const std::array columns{frame.x, frame.x + frame.width * 0.235, frame.x + frame.width * 0.53, frame.x + frame.width * 0.82};
     scene.text({frame.x, frame.y, frame.width, 18.0}, "Side by side", Ink::kText, Align::kLeft, 13.5, true);
-    const auto width = frame.width * 0.265;
+    const auto width = frame.width * 0.275;
     scene.text({columns[1], frame.y + 24.0, width, 16.0}, "A  " + short_title(canvas.answer.a.report.method), Ink::kText, Align::kRight, 11.5, true);
     scene.text({columns[2], frame.y + 24.0, width, 16.0}, "B  " + short_title(canvas.answer.b.report.method), Ink::kText, Align::kRight, 11.5, true);
     scene.text({columns[3], frame.y + 24.0, frame.width * 0.18, 16.0}, "B - A", Ink::kMuted, Align::kRight, 11.5);

@@ -113,10 +113,10 @@ class MatrixPicture {
 public:
     MatrixPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix) : canvas_{canvas}, groups_{groups}, matrix_{matrix}, total_{matrix.total()} {
         for (std::uint32_t group = 0; group < matrix.groups; ++group) {
-            if (matrix.row(group).bytes() > 0 || matrix.groups > kMostGroups) {
+            if (matrix.groups > kMostGroups || matrix.row(group).bytes() > 0) {
                 rows_.push_back(group);
             }
-            if (matrix.column(group).bytes() > 0 || matrix.groups > kMostGroups) {
+            if (matrix.groups > kMostGroups || matrix.column(group).bytes() > 0) {
                 columns_.push_back(group);
             }
         }
@@ -133,12 +133,13 @@ public:
         const auto sum = 74.0;
         area_ = {body.x + 112.0, body.y + 26.0 + top, body.width - 112.0 - sum, body.height - 26.0 - top - 24.0};
         // Cells are no wider than they need be: the picture stays readable.
-        const auto cell_width = std::min(area_.width / static_cast<double>(columns_.size()), 96.0);
-        const auto cell_height = std::min(area_.height / static_cast<double>(rows_.size()), 48.0);
+        const auto cell_width = std::min(area_.width / static_cast<double>(columns_.size()), 150.0);
+        const auto cell_height = std::min(area_.height / static_cast<double>(rows_.size()), 72.0);
+        area_.x += (area_.width - cell_width * static_cast<double>(columns_.size())) / 2.0;
         area_.width = cell_width * static_cast<double>(columns_.size());
         area_.height = cell_height * static_cast<double>(rows_.size());
-        canvas_.scene.text({body.x, area_.y - 38.0, 104.0, 15.0}, "receives →", Ink::kMuted, Align::kRight, 10.5);
-        canvas_.scene.text({body.x, area_.y - 21.0, 104.0, 15.0}, "sends ↓", Ink::kMuted, Align::kRight, 10.5);
+        canvas_.scene.text({area_.x - 112.0, area_.y - 38.0, 104.0, 15.0}, "receives →", Ink::kMuted, Align::kRight, 10.5);
+        canvas_.scene.text({area_.x - 112.0, area_.y - 21.0, 104.0, 15.0}, "sends ↓", Ink::kMuted, Align::kRight, 10.5);
         if (matrix_.groups > kMostGroups) {
             grid();
         } else {
@@ -160,8 +161,11 @@ private:
         canvas_.scene.add(RectMark{area_, {}, {Ink::kOutline}});
         // Groups of the grid's edges stand for its cells where a screen reader walks.
         for (std::uint32_t group = 0; group < groups_.count(); ++group) {
+            if (groups_.count() > 512) {
+                break;
+            }
             const auto row = matrix_.row(group);
-            if (row.bytes() > 0 && groups_.count() <= 512) {
+            if (row.bytes() > 0) {
                 const auto height = area_.height / groups_.count();
                 canvas_.element({Target::Kind::kGroup, groups_.grouping(), group, 0}, groups_.name(group) + " sends " + bytes_text(row),
                                 {area_.x - 14.0, area_.y + height * group, 13.0, std::max(1.0, height)});
@@ -207,7 +211,7 @@ private:
             canvas_.scene.add(RectMark{{area_.x - 5.0, y - height / 2.0, 4.0, height}, {ink}});
             if (y >= last + 12.0) {
                 last = y;
-                canvas_.scene.text({canvas_.body.x, y - 8.0, 102.0, 16.0}, groups_.name(rows_[r]), Ink::kText, Align::kRight, 11.0);
+                canvas_.scene.text({area_.x - 112.0, y - 8.0, 102.0, 16.0}, groups_.name(rows_[r]), Ink::kText, Align::kRight, 11.0);
             }
         }
         last = -100.0;

@@ -124,15 +124,14 @@ public:
         // Long rows break, so that cells stay square where there is room.
         const Frame area{frame.x + label, frame.y + 44.0, frame.width - label, frame.height - 44.0};
         std::size_t lines = 1;
-        for (std::size_t more = 2; more <= widest && area.height / static_cast<double>(rows * more) >= 12.0; ++more) {
-            const auto width = area.width / static_cast<double>(widest) * static_cast<double>(lines);
-            const auto height = area.height / static_cast<double>(rows * lines);
-            if (widest % more == 0 && width * 1.5 < height * 2.0 * static_cast<double>(more) / static_cast<double>(lines)) {
+        for (std::size_t more = 2; more <= widest; ++more) {
+            const bool is_narrow = area.width / static_cast<double>(widest) * static_cast<double>(lines) < 26.0;
+            if (is_narrow && widest % more == 0 && area.height / static_cast<double>(rows * more) >= 11.0) {
                 lines = more;
             }
         }
         const auto columns = (widest + lines - 1) / lines;
-        const auto step_x = std::min(64.0, area.width / static_cast<double>(columns));
+        const auto step_x = std::min(120.0, area.width / static_cast<double>(columns));
         const auto row_height = std::min(64.0 * static_cast<double>(lines), (area.height - 2.0) / static_cast<double>(rows));
         for (auto group = first; group < last; ++group) {
             const auto y = area.y + static_cast<double>(group - first) * row_height;
@@ -168,7 +167,8 @@ private:
             canvas_.scene.text({frame.x, frame.y + frame.height / 2.0 - 16.0, frame.width, 16.0}, stages.name(group), Ink::kText, Align::kRight, 12.0);
             canvas_.scene.text({frame.x, frame.y + frame.height / 2.0, frame.width, 15.0}, size + " each", Ink::kMuted, Align::kRight, 11.0);
         } else if (frame.height >= 11.0) {
-            canvas_.scene.text({frame.x, frame.y, frame.width, frame.height}, stages.name(group) + "  " + size, Ink::kText, Align::kRight, 11.0);
+            const auto both = stages.name(group) + "  " + size;
+            canvas_.scene.text({frame.x, frame.y, frame.width, frame.height}, text_width(both, 11.0) <= frame.width ? both : stages.name(group), Ink::kText, Align::kRight, 11.0);
         }
     }
 

@@ -289,7 +289,7 @@ Detail method_detail(const Answer& answer, Method method) {
             const auto found = std::ranges::find(answer.report.assumptions, constant, &Assumption::name);
             const bool is_told = std::ranges::any_of(detail.lines, [&](const auto& line) { return line.first == constant; });
             if (found != answer.report.assumptions.end() && !is_told) {
-                detail.lines.emplace_back(constant, number("%.4g ", found->value) + found->unit + ", " + found->kind + ": " + found->source);
+                detail.lines.emplace_back(constant, number("%.4g", found->value) + (found->unit == "1" ? "" : " " + found->unit) + ", " + found->kind + ": " + found->source);
             }
         }
     }

@@ -68,7 +68,7 @@ public:
 
 private:
     void pick_rows() {
-        critical_height_ = std::clamp(area_.height * 0.075, 26.0, 44.0);
+        critical_height_ = std::clamp(area_.height * 0.08, 26.0, 60.0);
         std::vector<const CourseLane*> all;
         for (const auto& lane : course_.lanes) {
             if (matches_words(canvas_.state.filter, lane.name)) {
@@ -76,7 +76,7 @@ private:
             }
         }
         const auto room = area_.height - critical_height_ - kSummed - 16.0 - port_height() - 26.0;
-        row_height_ = std::clamp(room / static_cast<double>(std::max<std::size_t>(1, all.size())), 10.5, 40.0);
+        row_height_ = std::clamp(room / static_cast<double>(std::max<std::size_t>(1, all.size())), 10.5, 54.0);
         const auto fits = std::max<std::size_t>(1, static_cast<std::size_t>(room / row_height_));
         const auto first = std::min(static_cast<std::size_t>(canvas_.state.scroll / row_height_), all.size() > fits ? all.size() - fits : 0);
         for (auto i = first; i < std::min(all.size(), first + fits); ++i) {
@@ -104,6 +104,15 @@ private:
             } else {
                 parts.push_back({{step.from, step.to}, step.task});
             }
+        }
+        const auto seen = std::ranges::count_if(parts, [&](const auto& part) { return part.first.to > scale_.window().from && part.first.from < scale_.window().to; });
+        if (static_cast<double>(seen) > row.width / 5.0) {
+            // Too many to tell apart: columns of their shares.
+            add_critical_path(canvas_.scene, run, scale_, row);
+            for (const auto& part : parts) {
+                used_.insert(run.graph.tasks[part.second].activity);
+            }
+            parts.clear();
         }
         for (const auto& [window, task] : parts) {
             const auto activity = run.graph.tasks[task].activity;
@@ -205,7 +214,7 @@ private:
         }
         canvas_.scene.text({canvas_.body.x, y, kName - 10.0, 15.0}, "links, rate of capacity", Ink::kText, Align::kRight, 11.5, true);
         y += 18.0;
-        const auto height = std::min(34.0, (area_.bottom() - y - 2.0) / static_cast<double>(rows.size()));
+        const auto height = std::min(64.0, (area_.bottom() - y - 2.0) / static_cast<double>(rows.size()));
         for (const auto& port : rows) {
             const Frame row{area_.x, y, area_.width, height - 4.0};
             const bool is_nic = port.port == Port::kNicOut || port.port == Port::kNicIn;
@@ -281,7 +290,9 @@ void add_critical_path(Scene& scene, const Simulation& run, const TimeScale& sca
         for (std::size_t i = 0; i < kActivities; ++i) {
             const auto height = std::min(1.0, parts[column][i]) * row.height;
             if (height > 0.0) {
-                scene.add(RectMark{{row.x + static_cast<double>(column) * width, y, width + 0.3, height}, paint_of(static_cast<Activity>(i))});
+                // Whole pixels, so that no seams show.
+                const auto left = std::floor(row.x + static_cast<double>(column) * width);
+                scene.add(RectMark{{left, y, std::floor(row.x + static_cast<double>(column + 1) * width) - left, height}, paint_of(static_cast<Activity>(i))});
                 y += height;
             }
         }

@@ -85,8 +85,10 @@ struct Steps {
 };
 
 /// Checks the draft and computes everything. Errors: every fault of the draft, as the command line gives them; the one
-/// fault "cancelled". A method that the engine cannot run is in the answer, refused.
-[[nodiscard]] Result<std::shared_ptr<const Answer>> answer(const Question& question, const io::Library& library, const Steps& steps = {});
+/// fault "cancelled". A method that the engine cannot run is in the answer, refused. A draft after `base`, of the same
+/// model and layouts, computes the times of A and B anew and takes all else from there.
+[[nodiscard]] Result<std::shared_ptr<const Answer>> answer(const Question& question, const io::Library& library, const Steps& steps = {},
+                                                           const Answer* base = nullptr);
 
 /// The answer with measured times beside its predictions.
 [[nodiscard]] std::shared_ptr<const Answer> with_measured(const Answer& answer, std::map<Method, Measured> measured);

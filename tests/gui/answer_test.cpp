@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refit/gui/answer.hpp"
+
+#include <algorithm>
+#include <clocale>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "refit/gui/history.hpp"
+#include "refit/gui/sankey.hpp"
+#include "refit/gui/table.hpp"
+#include "refit/methods.hpp"
+#include "refit/traffic.hpp"
+#include "small.hpp"
+
+namespace refit::gui {
+namespace {
+
+ViewState looking_at(View view) {
+    ViewState state;
+    state.view = view;
+    return state;
+}
+
+// Four trainers send a quarter of 65536 x 65536 x 2 bytes to one generator each; the generators' ring then carries
+// three quarters over each of its four hops.
+constexpr std::uint64_t kQuarter = 65536ULL * 65536ULL * 2 / 4;
+
+TEST(FlowTable, HoldsWhatTheTeachingCaseSends) {
+    const auto& answer = small_answer();
+    const auto matrix = aggregate(*answer.a.flows, answer.by(Grouping::kRank), 4, Direction::kAll);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(matrix.at(i, 4 + i), (PairFlow{kQuarter, 0, 1}));
+    }
+    EXPECT_EQ(matrix.total().nic, 4 * kQuarter);
+    EXPECT_EQ(matrix.total().nvlink, 4 * 3 * kQuarter);
+    EXPECT_EQ(aggregate(*answer.a.flows, answer.by(Grouping::kSide), 4, Direction::kTrainToGenerate).total().bytes(), 4 * kQuarter);
+    EXPECT_EQ(aggregate(*answer.a.flows, answer.by(Grouping::kSide), 4, Direction::kAmongTrainers).total().bytes(), 0U);
+}
+
+TEST(FlowTable, SumsToThePlannersBytesForEveryMethodGroupingAndPicture) {
+    const auto question = question_of("deepseek-v3-h100");
+    const auto scenario = io::resolve(question.draft, library()).value();
+    const auto workload = Workload::make(scenario);
+    const auto groups = all_groups(scenario);
+    for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kStriped, Method::kOptimal}) {
+        const auto plan = make_plan(method, scenario, workload).value();
+        const auto planned = traffic(plan, scenario.cluster);
+        const auto flows = make_flows(plan, workload, scenario.cluster);
+        for (const auto& one : groups) {
+            const auto matrix = aggregate(flows, one, 256, Direction::kAll);
+            EXPECT_EQ(matrix.total().nic, planned.network_bytes()) << name_of(method);
+            EXPECT_EQ(matrix.total().nvlink, planned.nvlink_bytes()) << name_of(method);
+            if (one.grouping() == Grouping::kRank) {
+                for (const std::uint32_t rank : {0U, 17U, 255U, 256U, 511U}) {
+                    EXPECT_EQ(matrix.row(rank).nic, planned.ports()[rank].nic_out);
+                    EXPECT_EQ(matrix.column(rank).nvlink, planned.ports()[rank].nvlink_in);
+                }
+            }
+            const auto sankey = make_sankey(matrix, 40, {0.0, 0.0, 1000.0, 700.0}, 14.0);
+            std::uint64_t sent = 0;
+            std::uint64_t received = 0;
+            std::uint64_t drawn = sankey.other_bytes;
+            for (const auto& node : sankey.senders) {
+                sent += node.bytes;
+            }
+            for (const auto& node : sankey.receivers) {
+                received += node.bytes;
+            }
+            for (const auto& band : sankey.bands) {
+                drawn += band.bytes;
+            }
+            EXPECT_EQ(sent, matrix.total().bytes());
+            EXPECT_EQ(received, matrix.total().bytes());
+            EXPECT_EQ(drawn, matrix.total().bytes());
+        }
+    }
+}
+
+TEST(Groups, FollowStagesEnginesAndDomains) {
+    const auto& answer = large_answer();
+    EXPECT_EQ(answer.by(Grouping::kStage).count(), 16U + 8U);  // PP16, DP8
+    EXPECT_EQ(answer.by(Grouping::kDomain).count(), 64U);      // 512 / 8
+    EXPECT_EQ(answer.by(Grouping::kStage).name(17), "engine 1");
+    EXPECT_EQ(answer.by(Grouping::kStage).of_rank(256 + 33), 17U);
+    EXPECT_EQ(finest(answer.groups, 26), Grouping::kStage);
+    EXPECT_EQ(short_rank(257, 256), "G1");
+}
+
+TEST(Filter, ReadsItsGrammarAndKeepsWhatFits) {
+    const auto& answer = large_answer();
+    const auto kept = [&](const char* text) {
+        const auto filter = parse_filter(text).value();
+        const auto mask = flow_mask(filter, *answer.a.flows, answer.workload, answer.groups);
+        return aggregate(*answer.a.flows, answer.by(Grouping::kRank), 256, Direction::kAll, mask);
+    };
+    const auto all = kept("");
+    EXPECT_EQ(kept("link:nic").total().nvlink, 0U);
+    EXPECT_EQ(kept("link:nic").total().nic, all.total().nic);
+    EXPECT_EQ(kept("link:nvlink").total().nvlink, all.total().nvlink);
+    EXPECT_EQ(kept("cross:side").total().bytes(), aggregate(*answer.a.flows, answer.by(Grouping::kSide), 256, Direction::kTrainToGenerate).total().bytes());
+    // In H100 domains of 8, whatever crosses a domain goes by NIC.
+    EXPECT_EQ(kept("cross:domain").total(), kept("link:nic").total());
+    const auto rank = kept("rank:300").total();
+    auto expected = all.row(300);
+    expected += all.column(300);
+    EXPECT_EQ(rank, expected);
+    const auto experts = kept("tensor:*experts*").total().bytes();
+    EXPECT_GT(experts, 0U);
+    EXPECT_LT(experts, all.total().bytes());
+    EXPECT_EQ(kept("tensor:*experts* rank:300 bytes>1TB").total().bytes(), 0U);
+}
+
+TEST(Filter, SaysWhatIsWrong) {
+    for (const auto& [text, words] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"ranc:3", "did you mean 'rank'"}, {"rank:x", "no number or range"}, {"rank:5-2", "no number or range"},
+             {"link:pcie", "nic and nvlink"}, {"bytes>12", "unit"}, {"dtype:bf61", "bf61"}, {"cross:node", "domain and side"}, {"tensor:", "tensor: what"}}) {
+        const auto filter = parse_filter(text);
+        ASSERT_FALSE(filter) << text;
+        EXPECT_NE(filter.error().front().message.find(words), std::string::npos) << filter.error().front().message;
+    }
+    EXPECT_TRUE(fits("*q_proj*", "self_attn.Q_PROJ.weight"));
+    EXPECT_FALSE(fits("q_proj", "self_attn.q_proj"));
+    EXPECT_TRUE(fits("a?c*", "abcd"));
+}
+
+TEST(Views, EveryViewHasElementsInsideItsFrame) {
+    for (const auto view : kViews) {
+        for (const auto& [width, height] : {std::pair{1280.0, 800.0}, std::pair{640.0, 420.0}}) {
+            const auto scene = make_scene(small_answer(), looking_at(view), width, height);
+            EXPECT_FALSE(scene.elements.empty()) << name_of(view);
+            EXPECT_FALSE(scene.title.empty());
+            for (const auto& element : scene.elements) {
+                EXPECT_FALSE(element.name.empty());
+                EXPECT_GE(element.frame.x, -1.0) << element.name;
+                EXPECT_LE(element.frame.right(), width + 1.0) << element.name;
+                EXPECT_LE(element.frame.bottom(), height + 1.0) << name_of(view) << ": " << element.name;
+            }
+        }
+    }
+}
+
+TEST(Views, ThePairOfAMatrixIsTheSameElementInTheFlows) {
+    auto state = looking_at(View::kMatrix);
+    state.grouping = Grouping::kRank;
+    const Target pair{Target::Kind::kPair, Grouping::kRank, 1, 5};
+    const auto matrix = make_scene(small_answer(), state, 1280.0, 800.0);
+    const auto cell = matrix.find(pair);
+    ASSERT_TRUE(cell);
+    EXPECT_EQ(matrix.target_at(matrix.elements[*cell].frame.centre()), pair);
+    state.view = View::kFlows;
+    EXPECT_TRUE(make_scene(small_answer(), state, 1280.0, 800.0).find(pair));
+    EXPECT_EQ(id_of(pair), "pair:rank:1>5");
+    state.selection = pair;
+    const auto detail = details_of(small_answer(), state);
+    EXPECT_EQ(detail.title, "T1 → G1");
+    EXPECT_EQ(detail.lines.front().second, "2.147 GB  (2,147,483,648 B)");
+}
+
+TEST(Table, CarriesExactNumbersWhateverTheLocale) {
+    std::setlocale(LC_ALL, "de_DE.UTF-8");
+    const auto csv = to_csv(make_table(small_answer(), looking_at(View::kTable), Listing::kMethods));
+    std::setlocale(LC_ALL, "C");
+    EXPECT_NE(csv.find("method,predicted seconds"), std::string::npos);
+    EXPECT_NE(csv.find(",0.2"), std::string::npos);
+    auto state = looking_at(View::kTable);
+    state.grouping = Grouping::kRank;
+    const auto table = make_table(small_answer(), state, Listing::kPairs);
+    ASSERT_EQ(table.rows.size(), 8U);
+    EXPECT_EQ(table.rows.front().cells[3].exact, std::to_string(3 * kQuarter));
+    const auto one_row = to_tsv(table, {table.rows.front().target});
+    EXPECT_EQ(std::count(one_row.begin(), one_row.end(), '\n'), 2) << one_row;
+    for (const auto listing : kListings) {
+        const auto one = make_table(small_answer(), looking_at(View::kTable), listing);
+        EXPECT_FALSE(one.rows.empty()) << title_of(listing);
+        for (const auto& row : one.rows) {
+            EXPECT_EQ(row.cells.size(), one.columns.size());
+        }
+    }
+}
+
+TEST(Differences, VanishForOneThingAndNegateWhenSwapped) {
+    const auto& answer = large_answer();
+    EXPECT_TRUE(differences(answer.a, answer.a, true).empty());
+    const auto there = differences(answer.a, answer.b, true);
+    const auto back = differences(answer.b, answer.a, true);
+    ASSERT_EQ(there.size(), back.size());
+    ASSERT_FALSE(there.empty());
+    for (std::size_t i = 0; i < there.size(); ++i) {
+        EXPECT_EQ(there[i].value, -back[i].value);
+        EXPECT_EQ(there[i].a, back[i].b);
+    }
+    EXPECT_TRUE(differences(answer.a, with_pinned(answer, answer)->b, true).empty());
+}
+
+TEST(Answer, ShowsARefusedMethodWithItsReason) {
+    const auto made = answer_of(question_of("reshard-one-domain", Method::kM2n));
+    EXPECT_TRUE(made->a.is_refused());
+    EXPECT_EQ(make_scene(*made, looking_at(View::kFlows), 800.0, 600.0).title, "all weights, NCCL M2N cannot run here");
+    for (const auto view : kViews) {
+        EXPECT_FALSE(make_scene(*made, looking_at(view), 800.0, 600.0).marks.empty());
+    }
+}
+
+TEST(Answer, CancelsAndSaysSo) {
+    int asked = 0;
+    const auto made = answer(question_of("deepseek-v3-h100"), library(), {[&] { return ++asked > 3; }, {}});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().front().rule, "cancelled");
+}
+
+TEST(Answer, NamesTheCommandOfWhatIsOnScreen) {
+    auto question = question_of("deepseek-v3-h100");
+    set_field(question.draft, "train.layout", "tp2.pp16.ep16");
+    set_field(question.draft, "system.nic", "800Gbit/s");
+    EXPECT_EQ(command_of(question), "refit compare deepseek-v3-h100 --set system.nic=800Gbit/s --train tp2.pp16.ep16 --method hybrid,gather-broadcast");
+    set_field(question.draft, "system.nic", "");
+    set_field(question.draft, "train.layout", "pp16.ep16");
+    EXPECT_EQ(command_of(question), "refit compare deepseek-v3-h100 --method hybrid,gather-broadcast");
+}
+
+TEST(Edits, FiftyRandomOnesAndFiftyUndosLeadBackToTheSameFile) {
+    const auto first = question_of("deepseek-v3-h100").draft;
+    History<io::ScenarioDraft> history{first};
+    std::string last;
+    std::mt19937 random{7};
+    const auto& fields = edit_fields();
+    for (int i = 0; i < 50; ++i) {
+        auto draft = history.present();
+        const auto& field = fields[random() % fields.size()];
+        set_field(draft, field.field, random() % 4 == 0 ? std::string{} : field.example + std::to_string(random() % 5));
+        history.push(draft);
+        last = scenario_text(draft);
+        // What is written reads back as the same texts.
+        const auto file = testing::TempDir() + "refit_gui_edit.json";
+        std::ofstream{file} << scenario_text(draft);
+        auto read = open_any(file, {}, library());
+        ASSERT_TRUE(read);
+        EXPECT_EQ(scenario_text(read->question.draft), scenario_text(draft));
+    }
+    while (history.can_undo()) {
+        history.undo();
+    }
+    EXPECT_EQ(scenario_text(history.present()), scenario_text(first));
+    while (history.can_redo()) {
+        history.redo();
+    }
+    EXPECT_EQ(scenario_text(history.present()), last);
+}
+
+TEST(Open, TellsFileAndPlaceOfEveryFault) {
+    const auto fault_of = [](const std::string& name, const std::string& content) {
+        const auto file = testing::TempDir() + name;
+        std::ofstream{file} << content;
+        auto opened = open_any(file, question_of("reshard-one-domain"), library());
+        if (opened) {
+            auto made = answer(opened->question, library());
+            EXPECT_FALSE(made) << name;
+            std::string all;
+            for (const auto& line : made ? std::vector<std::string>{} : lines_of(made.error())) {
+                all += line + " | ";
+            }
+            return all;
+        }
+        return opened.error().front().message + " | " + opened.error().front().where;
+    };
+    EXPECT_NE(fault_of("cut.json", R"({"schema": "refit.scenario", "tr)").find("cut.json:1:"), std::string::npos);
+    EXPECT_NE(fault_of("newer.json", R"({"schema": "refit.scenario", "schema_version": "9.0"})").find("9.0"), std::string::npos);
+    EXPECT_NE(fault_of("heads.json", R"({"schema":"refit.scenario","schema_version":"1.0","model":"qwen3-32b","train":{"gpus":12,"layout":"tp3"},"generate":{"gpus":8,"layout":"tp4"},"system":"h100-nvl8"})").find("3"), std::string::npos);
+    EXPECT_NE(fault_of("nan.json", R"({"schema":"refit.scenario","schema_version":"1.0","model":"deepseek-v3","system":{"name":"h100-nvl8","nic":"NaN"}})").find("NaN"), std::string::npos);
+    EXPECT_NE(fault_of("report.json", R"({"schema":"refit.report","methods":[{"method":"hybrid","kind":"measured","seconds":-1}]})").find("/methods/0/seconds"), std::string::npos);
+    EXPECT_NE(fault_of("plan.json", R"({"schema":"refit.plan","schema_version":"1.0"})").find("plan.json"), std::string::npos);
+    EXPECT_FALSE(open_any("no-such-scenario", {}, library()));
+}
+
+TEST(Open, TakesPlansMeasurementsAndModels) {
+    const auto current = question_of("reshard-one-domain");
+    const auto plan_file = testing::TempDir() + "small-plan.json";
+    std::ofstream{plan_file} << plan_text(small_answer());
+    const auto plan = open_any(plan_file, {}, library()).value();
+    EXPECT_EQ(plan.what, "plan");
+    EXPECT_EQ(answer_of(plan.question)->a.flows->bytes, small_answer().a.flows->bytes);
+    const auto report_file = testing::TempDir() + "measured.json";
+    std::ofstream{report_file} << R"({"schema":"refit.report","schema_version":"1.0","methods":[{"method":"hybrid","kind":"measured","seconds":0.3}]})";
+    const auto report = open_any(report_file, current, library()).value();
+    EXPECT_EQ(report.what, "measurement");
+    EXPECT_EQ(report.measured.at(Method::kHybrid).seconds, Seconds{0.3});
+    const std::filesystem::path folder = testing::TempDir() + "hugging-face";
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(REFIT_DATA_DIR "/models/qwen3-32b.json", folder / "config.json", std::filesystem::copy_options::overwrite_existing);
+    auto model = open_any(folder.string(), question_of("deepseek-v3-h100"), library()).value();
+    EXPECT_EQ(model.what, "model");
+    set_field(model.question.draft, "train.layout", "tp8");
+    set_field(model.question.draft, "train.pipeline.first", "");
+    model.question.draft.erase("train.pipeline.first");
+    model.question.draft.erase("train.pipeline.last");
+    set_field(model.question.draft, "generate.layout", "tp8");
+    EXPECT_EQ(answer_of(model.question)->scenario.model.title(), io::resolve(model.question.draft, library()).value().model.title());
+}
+
+}  // namespace
+}  // namespace refit::gui

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "main_window.hpp"
+
+#include <fstream>
+#include <random>
+#include <set>
+#include <string>
+
+#include <QAccessible>
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDockWidget>
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QProcess>
+#include <QPushButton>
+#include <QSlider>
+#include <QTableWidget>
+#include <QTest>
+#include <gtest/gtest.h>
+
+#include "panels.hpp"
+#include "refit/gui/commands.hpp"
+#include "scene_view.hpp"
+#include "small.hpp"
+
+namespace refit::gui {
+namespace {
+
+/// A window with a scenario, settings of its own, and its answer there.
+class TestWindow {
+public:
+    explicit TestWindow(const std::string& scenario = "reshard-one-domain", QString settings = {}) {
+        if (settings.isEmpty()) {
+            static int count = 0;
+            settings = QString::fromStdString(testing::TempDir()) + QStringLiteral("refit-gui-%1-%2.ini").arg(QCoreApplication::applicationPid()).arg(++count);
+            QFile::remove(settings);
+        }
+        window_ = std::make_unique<MainWindow>(library(), settings);
+        window_->resize(1280, 800);
+        window_->show();
+        window_->activateWindow();
+        window_->open(scenario);
+        settle();
+    }
+    void settle() {
+        for (int i = 0; i < 3; ++i) {
+            window_->finish();
+            QApplication::processEvents();
+        }
+    }
+    MainWindow* operator->() { return window_.get(); }
+    MainWindow& operator*() { return *window_; }
+
+private:
+    std::unique_ptr<MainWindow> window_;
+};
+
+TEST(Window, ClickingACellSelectsThePairInEveryViewAndTellsThePlannersBytes) {
+    TestWindow window;
+    window->set_view(View::kMatrix);
+    window.settle();
+    const Target pair{Target::Kind::kPair, Grouping::kRank, 2, 6};
+    const auto cell = window->view().scene().find(pair);
+    ASSERT_TRUE(cell);
+    const auto at = window->view().scene().elements[*cell].frame.centre();
+    QTest::mouseClick(&window->view(), Qt::LeftButton, {}, QPoint{static_cast<int>(at.x), static_cast<int>(at.y)});
+    window.settle();
+    EXPECT_EQ(window->state().selection, pair);
+    EXPECT_TRUE(window->details().contains(QStringLiteral("2,147,483,648 B"))) << window->details().toStdString();
+    for (const auto view : {View::kFlows, View::kTimeline, View::kLayout}) {
+        window->set_view(view);
+        window.settle();
+        EXPECT_EQ(id_of(window->view().selection()), "pair:rank:2>6");
+    }
+    QTest::keyClick(&*window, Qt::Key_Escape);
+    EXPECT_FALSE(window->state().selection.is_set());
+}
+
+TEST(Window, RunsEachCommandOnceByItsKeyAndListsItInPaletteAndSheet) {
+    TestWindow window;
+    PaletteDialog palette{[](std::string_view) {}, nullptr};
+    KeysDialog sheet{nullptr};
+    EXPECT_EQ(static_cast<std::size_t>(sheet.findChild<QTableWidget*>()->rowCount()), commands().size());
+    for (const auto& command : commands()) {
+        ASSERT_NE(window->findChild<QAction*>(QString::fromUtf8(command.id.data(), static_cast<qsizetype>(command.id.size()))), nullptr) << command.id;
+        if (command.id == "quit") {
+            continue;
+        }
+        for (const auto& key : keys_of(command)) {
+            window->view().setFocus();
+            window->findChild<QAction*>(QStringLiteral("undo"))->setEnabled(true);
+            window->findChild<QAction*>(QStringLiteral("redo"))->setEnabled(true);
+            const auto before = window->times_run(command.id);
+            const auto combination = QKeySequence{QString::fromStdString(key)}[0];
+            QTest::keyClick(&window->view(), combination.key(), combination.keyboardModifiers());
+            EXPECT_EQ(window->times_run(command.id), before + 1) << command.id << " by " << key;
+            for (auto* dialog : window->findChildren<QDialog*>()) {
+                dialog->close();
+            }
+            QApplication::processEvents();
+            window->activateWindow();
+            ASSERT_TRUE(QTest::qWaitForWindowActive(&*window, 2000));
+        }
+    }
+}
+
+TEST(Window, UndoesAndRedoesEditsMethodsAndFilters) {
+    TestWindow window;
+    const auto first = scenario_text(window->question().draft);
+    std::mt19937 random{3};
+    for (int i = 0; i < 50; ++i) {
+        switch (random() % 3) {
+            case 0:
+                window->edit_field("system.nic", std::to_string(100 + random() % 900) + "Gbit/s");
+                break;
+            case 1:
+                window->set_method(static_cast<Method>(random() % 4), random() % 2 == 0);
+                break;
+            default:
+                window->edit_field("engine.options.NRL_REFIT_NUM_STREAMS", std::to_string(1 + random() % 4));
+        }
+    }
+    const auto last = scenario_text(window->question().draft);
+    const auto last_method = window->question().method;
+    for (int i = 0; i < 50; ++i) {
+        window->run("undo");
+    }
+    EXPECT_EQ(scenario_text(window->question().draft), first);
+    for (int i = 0; i < 50; ++i) {
+        window->run("redo");
+    }
+    EXPECT_EQ(scenario_text(window->question().draft), last);
+    EXPECT_EQ(window->question().method, last_method);
+    window.settle();
+    EXPECT_TRUE(window->faults().empty());
+}
+
+TEST(Window, ShowsTheTotalsThatTheCommandLinePrints) {
+    TestWindow window;
+    for (const auto* method : {"hybrid", "gather-broadcast"}) {
+        QProcess refit;
+        refit.start(QStringLiteral(REFIT_PROGRAM), {QStringLiteral("plan"), QStringLiteral("reshard-one-domain"), QStringLiteral("--method"), QString::fromLatin1(method), QStringLiteral("-o"), QStringLiteral("json")});
+        ASSERT_TRUE(refit.waitForFinished(60000));
+        const auto json = QJsonDocument::fromJson(refit.readAllStandardOutput()).object();
+        const auto entry = json[QLatin1String{"methods"}].toArray()[0].toObject();
+        window->set_method(parse_method(method).value(), true);
+        window.settle();
+        EXPECT_EQ(static_cast<qint64>(window->shown()->a.report.network.count()), entry[QLatin1String{"network_bytes"}].toInteger());
+        EXPECT_EQ(static_cast<qint64>(window->shown()->a.report.nvlink.count()), entry[QLatin1String{"nvlink_bytes"}].toInteger());
+        EXPECT_TRUE(window->result().contains(method == std::string{"hybrid"} ? QStringLiteral("25.8 GB on NVLink") : QStringLiteral("77.3 GB on NVLink"))) << window->result().toStdString();
+    }
+}
+
+TEST(Window, ASuggestionIsAppliedByOneClick) {
+    TestWindow window{"deepseek-v3-h100"};
+    window->edit_field("train.layout", "tp3.pp16.ep16");
+    window.settle();
+    ASSERT_FALSE(window->faults().empty());
+    EXPECT_NE(window->view().scene().title.find("cannot"), std::string::npos);
+    QPushButton* cure = nullptr;
+    for (auto* button : window->findChild<QWidget*>(QStringLiteral("faults"))->findChildren<QPushButton*>()) {
+        if (button->text().startsWith(QStringLiteral("Use train.layout")) && button->isVisibleTo(&*window)) {
+            cure = button;
+        }
+    }
+    ASSERT_NE(cure, nullptr);
+    cure->click();
+    window.settle();
+    EXPECT_TRUE(window->faults().empty());
+    EXPECT_NE(window->question().draft.find("train.layout")->text, "tp3.pp16.ep16");
+}
+
+TEST(Window, ASliderIsOneStepAndGivesTheClosedFormUntilItIsLetGo) {
+    TestWindow window;
+    for (const auto* rate : {"500Gbit/s", "600Gbit/s", "700Gbit/s"}) {
+        window->slide_field("system.nic", rate, false);
+    }
+    window.settle();
+    EXPECT_FALSE(window->shown()->a.report.simulated);
+    window->slide_field("system.nic", "800Gbit/s", true);
+    window.settle();
+    EXPECT_TRUE(window->shown()->a.report.simulated);
+    window->run("undo");
+    EXPECT_EQ(window->question().draft.find("system.nic"), nullptr);
+}
+
+TEST(Window, AFilterThatIsWrongIsToldAndTheOldOneStays) {
+    TestWindow window;
+    auto* search = window->findChild<QLineEdit*>(QStringLiteral("search"));
+    search->setText(QStringLiteral("link:nic"));
+    EXPECT_EQ(window->state().filter.text, "link:nic");
+    search->setText(QStringLiteral("link:nicc"));
+    EXPECT_EQ(window->state().filter.text, "link:nic");
+    EXPECT_TRUE(search->styleSheet().contains(QStringLiteral("border")));
+    EXPECT_TRUE(search->toolTip().contains(QStringLiteral("nvlink")));
+    QTest::keyClick(&*window, Qt::Key_Escape);
+    EXPECT_FALSE(window->state().filter.is_set());
+}
+
+TEST(Window, HasAnAccessibleNameForEveryControlAndElement) {
+    TestWindow window;
+    std::size_t controls = 0;
+    for (auto* widget : window->findChildren<QWidget*>()) {
+        if (widget->focusPolicy() == Qt::NoFocus || !widget->isVisible() || widget->objectName().startsWith(QStringLiteral("qt_")) || widget->inherits("QScrollArea")) {
+            continue;
+        }
+        auto* access = QAccessible::queryAccessibleInterface(widget);
+        ASSERT_NE(access, nullptr);
+        EXPECT_FALSE(access->text(QAccessible::Name).isEmpty()) << widget->metaObject()->className() << " " << widget->objectName().toStdString();
+        ++controls;
+    }
+    EXPECT_GT(controls, 15U);
+    for (const auto view : kViews) {
+        window->set_view(view);
+        window.settle();
+        auto* access = QAccessible::queryAccessibleInterface(&window->view());
+        ASSERT_EQ(static_cast<std::size_t>(access->childCount()), window->view().scene().elements.size());
+        ASSERT_GT(access->childCount(), 0);
+        EXPECT_EQ(access->child(0)->text(QAccessible::Name).toStdString(), window->view().scene().elements[0].name);
+        EXPECT_EQ(access->child(0)->role(), QAccessible::ListItem);
+    }
+}
+
+TEST(Window, TabReachesEverythingAndComesBack) {
+    TestWindow window;
+    window->view().setFocus();
+    std::set<QWidget*> seen;
+    for (int i = 0; i < 80; ++i) {
+        QTest::keyClick(QApplication::focusWidget() != nullptr ? QApplication::focusWidget() : &*window, Qt::Key_Tab);
+        seen.insert(QApplication::focusWidget());
+    }
+    EXPECT_TRUE(seen.contains(&window->view()));
+    EXPECT_GT(seen.size(), 15U);
+}
+
+TEST(Window, ArrowsWalkTheElementsAndEnterSelects) {
+    TestWindow window;
+    window->view().setFocus();
+    QTest::keyClick(&window->view(), Qt::Key_Right);
+    QTest::keyClick(&window->view(), Qt::Key_Right);
+    EXPECT_EQ(window->view().focused(), 1U);
+    QTest::keyClick(&window->view(), Qt::Key_Return);
+    EXPECT_EQ(window->state().selection, window->view().scene().elements[1].target);
+}
+
+TEST(Window, RemembersItselfAndSurvivesCorruptFiles) {
+    const auto settings = QString::fromStdString(testing::TempDir()) + QStringLiteral("refit-gui-kept.ini");
+    QFile::remove(settings);
+    {
+        TestWindow window{"reshard-one-domain", settings};
+        window->set_view(View::kLinks);
+        window->set_theme(Theme::kDark);
+        (void)window->set_filter("link:nic");
+        window->findChild<QDockWidget*>(QStringLiteral("Details"))->hide();
+        window->close();
+    }
+    {
+        TestWindow window{"reshard-one-domain", settings};
+        EXPECT_EQ(window->state().view, View::kLinks);
+        EXPECT_EQ(window->theme(), Theme::kDark);
+        EXPECT_EQ(window->state().filter.text, "link:nic");
+        EXPECT_TRUE(window->findChild<QDockWidget*>(QStringLiteral("Details"))->isHidden());
+        window->set_theme(Theme::kLight);
+    }
+    std::ofstream{settings.toStdString()} << std::string(300, '\x01') << "[[[=docks=@ByteArray(\n";
+    std::ofstream{settings.toStdString() + ".autosave.json"} << "{\"schema\": \"refit.sc";
+    MainWindow window{library(), settings};
+    window.start_first();
+    window.finish();
+    QApplication::processEvents();
+    window.finish();
+    EXPECT_TRUE(window.faults().empty());
+    ASSERT_NE(window.shown(), nullptr);
+    EXPECT_EQ(window.shown()->scenario.name, "reshard-one-domain");
+}
+
+TEST(Window, ABadFileIsToldAndTheLastAnswerIsNotLost) {
+    TestWindow window;
+    const auto file = testing::TempDir() + "bad.json";
+    std::ofstream{file} << R"({"schema": "refit.scenario", "tra)";
+    window->open(file);
+    window.settle();
+    ASSERT_FALSE(window->faults().empty());
+    EXPECT_NE(window->faults().front().where.find("bad.json:1:"), std::string::npos) << window->faults().front().where;
+    ASSERT_NE(window->shown(), nullptr);
+    window->open("reshard-two-domains");
+    window.settle();
+    EXPECT_TRUE(window->faults().empty());
+    EXPECT_EQ(window->shown()->scenario.name, "reshard-two-domains");
+}
+
+TEST(Window, PlaysPinsAndLaysAMeasurementOver) {
+    TestWindow window;
+    window->run("play");
+    EXPECT_TRUE(window->is_playing());
+    QTest::qWait(120);
+    window->run("play");
+    EXPECT_TRUE(window->state().now);
+    window->run("clear");
+    window->run("motion");
+    window->run("play");
+    EXPECT_FALSE(window->is_playing());
+    window->run("clear");
+    window->run("pin");
+    window->edit_field("system.nic", "800Gbit/s");
+    window.settle();
+    EXPECT_EQ(window->shown()->b.report.method, window->shown()->a.report.method);
+    EXPECT_LT(window->shown()->a.seconds(), window->shown()->b.seconds());
+    const auto file = testing::TempDir() + "run.json";
+    std::ofstream{file} << R"({"schema":"refit.report","schema_version":"1.0","methods":[{"method":"hybrid","kind":"measured","seconds":0.3}]})";
+    window->open(file);
+    window.settle();
+    EXPECT_EQ(window->state().view, View::kCompare);
+    EXPECT_EQ(window->shown()->measured.at(Method::kHybrid).seconds, Seconds{0.3});
+}
+
+TEST(Window, CopiesTableAndCommandInTheCLocale) {
+    QLocale::setDefault(QLocale{QLocale::German});
+    TestWindow window;
+    window->set_view(View::kTable);
+    window->run("copy");
+    EXPECT_TRUE(QApplication::clipboard()->text().contains(QStringLiteral("6442450944")));
+    window->edit_field("system.nic", "800Gbit/s");
+    window->run("copy-command");
+    EXPECT_EQ(QApplication::clipboard()->text(), QStringLiteral("refit compare reshard-one-domain --set system.nic=800Gbit/s --method hybrid,gather-broadcast"));
+    QLocale::setDefault(QLocale::c());
+}
+
+TEST(Window, GrowsItsTextToTwiceAndKeepsItApart) {
+    TestWindow window;
+    for (int i = 0; i < 20; ++i) {
+        window->run("larger-text");
+    }
+    window.settle();
+    const auto labels = window->findChild<ScenarioPanel*>()->findChildren<QLabel*>();
+    for (auto* one : labels) {
+        for (auto* other : labels) {
+            if (one != other && one->isVisible() && other->isVisible() && one->parent() == other->parent()) {
+                EXPECT_FALSE(one->geometry().intersects(other->geometry())) << one->text().toStdString() << " and " << other->text().toStdString();
+            }
+        }
+    }
+    for (int i = 0; i < 20; ++i) {
+        window->run("smaller-text");
+    }
+}
+
+}  // namespace
+}  // namespace refit::gui
