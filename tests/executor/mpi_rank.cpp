@@ -67,7 +67,7 @@ program::Settings many_waves() {
 
 /// Plans of random distributions that have as many ranks as the job.
 void add_random_jobs(std::uint32_t ranks, std::vector<testing_support::SmallJob>& jobs) {
-    const std::size_t most = jobs.size() + 24;
+    const std::size_t most = jobs.size() + 12;
     for (std::uint64_t seed = 0; seed < 400 && jobs.size() < most; ++seed) {
         testing_support::Dice dice{seed};
         auto refit = testing_support::random_refit(dice, testing_support::small_nodes(8), 600);

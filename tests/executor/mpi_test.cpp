@@ -57,7 +57,7 @@ protected:
     /// Runs mpi_rank on so many ranks: as root, and with fewer cores than ranks.
     [[nodiscard]] Ended mpi_run(int ranks, const std::vector<std::string>& arguments) const {
         std::vector<std::string> words{
-            "/usr/bin/env", "mpirun", "-np", std::to_string(ranks), "--timeout", "50", REFIT_MPI_RANK};
+            "/usr/bin/env", "mpirun", "-np", std::to_string(ranks), "--timeout", "200", REFIT_MPI_RANK};
         words.insert(words.end(), arguments.begin(), arguments.end());
         testing_cli::Setting setting;
         setting.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},

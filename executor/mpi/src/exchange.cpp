@@ -49,12 +49,17 @@ std::optional<std::uint64_t> whole_message(const Operation& operation, const Mes
 
 }  // namespace
 
-Exchange::Exchange(const program::RankProgram& program, const RankView& view, MpiWire wire, MPI_Comm world)
+Exchange::Exchange(const program::RankProgram& program,
+                   const RankView& view,
+                   MpiWire wire,
+                   MPI_Comm world,
+                   const std::function<void()>& has_met)
     : program_{program}, view_{view}, wire_{wire} {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(world, &copy);
     messages_ = Communicator{copy};
     make_communicators(world);
+    has_met();
     for (const program::Wave& wave : program.waves) {
         std::uint64_t staged = 0;
         ReadyWave& ready = waves_.emplace_back();

@@ -19,7 +19,11 @@ class Exchange {
 public:
     /// Pre: all ranks of `world` call it, each with its program of the same schedule; the program outlives
     /// this.
-    Exchange(const program::RankProgram& program, const RankView& view, MpiWire wire, MPI_Comm world);
+    Exchange(const program::RankProgram& program,
+             const RankView& view,
+             MpiWire wire,
+             MPI_Comm world,
+             const std::function<void()>& has_met);
 
     /// Posts a wave and completes it. `finished` is called with the index of each operation once it is
     /// complete.

@@ -84,12 +84,15 @@ public:
         if (Faults faults = allocate(); !faults.empty()) {
             return fail(std::move(faults));
         }
-        const Waiting waiting{*this, "the making of communicators"};
         RankView view{program_.regions, {}};
         for (std::size_t arena = 0; arena < program::kArenas; ++arena) {
             view.arenas[arena] = reinterpret_cast<std::uint64_t>(storage_->base(static_cast<Arena>(arena)));
         }
-        exchange_ = std::make_unique<mpi::Exchange>(program_, view, wire_, MPI_COMM_WORLD);
+        {
+            const Waiting waiting{*this, "the making of communicators"};
+            exchange_ = std::make_unique<mpi::Exchange>(
+                program_, view, wire_, MPI_COMM_WORLD, [this] { guard_->rest(); });
+        }
         fill_served(program_, workload(), kOldVersion, *storage_);
         return {};
     }
