@@ -70,6 +70,7 @@ MainWindow::MainWindow(io::Library library, const QString& settings) : library_{
     make_view();
     make_docks();
     make_handlers();
+    make_time_handlers();
     make_scenario_handlers();
     make_menus();
     player_ = new QTimer{this};
@@ -118,6 +119,10 @@ void MainWindow::make_view() {
         views_.push(next, "scroll");
         refresh();
     };
+    make_search();
+}
+
+void MainWindow::make_search() {
     auto* bar = addToolBar(QStringLiteral("Search"));
     bar->setObjectName(QStringLiteral("search-bar"));
     search_ = new QLineEdit;
@@ -137,18 +142,12 @@ void MainWindow::make_view() {
 }
 
 void MainWindow::make_docks() {
-    const auto dock = [this](const QString& title, QWidget* widget, Qt::DockWidgetArea area) {
-        auto* frame = new QDockWidget{title, this};
-        frame->setObjectName(title);
-        frame->setWidget(widget);
-        addDockWidget(area, frame);
-        return frame;
-    };
     panel_ = new ScenarioPanel{library_, this};
     panel_->on_edit = [this](const std::string& field, const std::string& value) { edit_field(field, value); };
     panel_->on_slide = [this](const std::string& field, const std::string& value, bool is_final) { slide_field(field, value, is_final); };
     panel_->on_method = [this](Method method, bool is_a) { set_method(method, is_a); };
     panel_->on_apply = [this](const Suggestion& suggestion) { apply(suggestion); };
+    panel_->on_setting = [this](const std::string& setting) { return set_any(setting); };
     auto* scroller = new QScrollArea;
     scroller->setWidgetResizable(true);
     scroller->setFrameShape(QFrame::NoFrame);
@@ -160,6 +159,19 @@ void MainWindow::make_docks() {
     details_->setMinimumWidth(250);
     details_->setFrameShape(QFrame::NoFrame);
     dock(QStringLiteral("Details"), details_, Qt::RightDockWidgetArea);
+    make_bottom_docks();
+    make_status();
+}
+
+QDockWidget* MainWindow::dock(const QString& title, QWidget* widget, Qt::DockWidgetArea area) {
+    auto* frame = new QDockWidget{title, this};
+    frame->setObjectName(title);
+    frame->setWidget(widget);
+    addDockWidget(area, frame);
+    return frame;
+}
+
+void MainWindow::make_bottom_docks() {
     result_ = new QLabel;
     result_->setWordWrap(true);
     result_->setContentsMargins(10, 2, 10, 2);
@@ -180,6 +192,9 @@ void MainWindow::make_docks() {
     splitDockWidget(findChild<QDockWidget*>(QStringLiteral("Result")), time, Qt::Vertical);
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+}
+
+void MainWindow::make_status() {
     progress_ = new QProgressBar;
     progress_->setRange(0, 100);
     progress_->setMaximumWidth(220);
@@ -348,8 +363,6 @@ Theme MainWindow::theme() const {
     static const bool is_dark = QApplication::palette().color(QPalette::Window).lightness() < 128;
     return is_dark ? Theme::kDark : Theme::kLight;
 }
-
-void MainWindow::changeEvent(QEvent* event) { QMainWindow::changeEvent(event); }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
     if (event->mimeData()->hasUrls()) {

@@ -17,7 +17,7 @@
 #include "refit/gui/views.hpp"
 #include "refit/gui/worker.hpp"
 
-class QAction;
+class QDockWidget;
 class QLabel;
 class QLineEdit;
 class QProgressBar;
@@ -55,6 +55,8 @@ public:
     void edit_field(const std::string& field, const std::string& value);
     void slide_field(const std::string& field, const std::string& value, bool is_final);
     void apply(const Suggestion& suggestion);
+    /// "FIELD=VALUE". Returns what is wrong with it, or an empty string.
+    std::string set_any(const std::string& setting);
     void set_method(Method method, bool is_a);
     /// Returns why the text is no filter, or an empty string; the old filter then stays.
     std::string set_filter(const std::string& text);
@@ -80,16 +82,21 @@ public:
 
 protected:
     void closeEvent(QCloseEvent* event) override;
-    void changeEvent(QEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
 
 private:
     void make_docks();
     void make_view();
+    void make_search();
+    QDockWidget* dock(const QString& title, QWidget* widget, Qt::DockWidgetArea area);
+    void make_bottom_docks();
+    void make_status();
     void make_menus();
     void make_handlers();
+    void make_time_handlers();
     void make_scenario_handlers();
+    void restore(bool is_undo);
     void load_settings();
     void change(const Edited& edited, const std::string& key = {});
     void ask(bool is_draft);

@@ -52,6 +52,7 @@ ScenarioPanel::ScenarioPanel(const io::Library& library, QWidget* parent) : QWid
     add_slider(*column, "system.nic", QStringLiteral("NIC rate"), 50.0, 1600.0, QStringLiteral("Gbit/s"));
     add_slider(*column, "system.nvlink", QStringLiteral("NVLink rate"), 100.0, 1800.0, QStringLiteral("GB/s"));
     add_fields(*column, library);
+    add_any(*column);
     column->addStretch();
 }
 
@@ -130,6 +131,27 @@ void ScenarioPanel::add_fields(QVBoxLayout& column, const io::Library& library) 
         });
     }
     column.addLayout(form);
+}
+
+void ScenarioPanel::add_any(QVBoxLayout& column) {
+    auto* edit = new QLineEdit;
+    edit->setObjectName(QStringLiteral("any-field"));
+    edit->setPlaceholderText(QStringLiteral("fabric.nics.trainer:17=down"));
+    edit->setAccessibleName(QStringLiteral("Any other field, as FIELD=VALUE"));
+    auto* why = new QLabel;
+    why->setWordWrap(true);
+    why->hide();
+    column.addWidget(new QLabel{QStringLiteral("Any other field")});
+    column.addWidget(edit);
+    column.addWidget(why);
+    connect(edit, &QLineEdit::returnPressed, this, [this, edit, why] {
+        const auto fault = on_setting ? on_setting(edit->text().trimmed().toStdString()) : std::string{};
+        why->setText(text(fault));
+        why->setVisible(!fault.empty());
+        if (fault.empty()) {
+            edit->clear();
+        }
+    });
 }
 
 void ScenarioPanel::show_question(const Question& question, const Answer* answer, const Faults& faults) {

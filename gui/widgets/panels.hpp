@@ -34,10 +34,13 @@ public:
     std::function<void(const std::string& field, const std::string& value, bool is_final)> on_slide;
     std::function<void(Method method, bool is_a)> on_method;
     std::function<void(const Suggestion&)> on_apply;
+    /// Of any field, as "FIELD=VALUE"; returns what is wrong with it.
+    std::function<std::string(const std::string&)> on_setting;
 
 private:
     void add_methods(QVBoxLayout& column);
     void add_fields(QVBoxLayout& column, const io::Library& library);
+    void add_any(QVBoxLayout& column);
     void add_slider(QVBoxLayout& column, const std::string& field, const QString& title, double least, double most, const QString& unit);
     void show_faults(const Faults& faults);
 

@@ -6,17 +6,11 @@
 
 #include <QApplication>
 #include <QClipboard>
-#include <QDir>
 #include <QFile>
-#include <QFileDialog>
-#include <QInputDialog>
 #include <QLineEdit>
-#include <QMessageBox>
-#include <QSettings>
-#include <QStandardPaths>
+#include <QSignalBlocker>
 #include <QTimer>
 
-#include "export.hpp"
 #include "main_window.hpp"
 #include "panels.hpp"
 #include "refit/gui/open.hpp"
@@ -134,6 +128,16 @@ void MainWindow::apply(const Suggestion& suggestion) {
     auto edited = edits_.present();
     edited.question.draft.apply(suggestion);
     change(edited);
+}
+
+std::string MainWindow::set_any(const std::string& setting) {
+    auto edited = edits_.present();
+    if (const auto set = apply_setting(edited.question.draft, setting); !set) {
+        return set.error().front().message;
+    }
+    edited.question.plan = nullptr;
+    change(edited);
+    return {};
 }
 
 void MainWindow::set_method(Method method, bool is_a) {
@@ -255,20 +259,6 @@ void MainWindow::make_handlers() {
         next.view = View::kTable;
         look(next);
     };
-    handlers_["zoom-in"] = [this] { zoom(0.7, 0.5); };
-    handlers_["zoom-out"] = [this] { zoom(1.0 / 0.7, 0.5); };
-    handlers_["pan-left"] = [this] { pan(-0.2); };
-    handlers_["pan-right"] = [this] { pan(0.2); };
-    handlers_["fit-selection"] = [this] {
-        if (shown_ && state().selection.kind == Target::Kind::kTask && shown_->a.course.run) {
-            const auto& run = shown_->a.course.run->run;
-            const auto task = state().selection.a;
-            auto next = state();
-            const auto length = std::max(run.end[task] - run.start[task], end() * 1e-5);
-            next.window = zoomed({run.start[task], run.start[task] + length}, run.start[task] + length / 2.0, 1.4, end());
-            look(next);
-        }
-    };
     handlers_["fit-all"] = [this] {
         auto next = state();
         next.window.reset();
@@ -280,21 +270,9 @@ void MainWindow::make_handlers() {
     handlers_["previous"] = [this] { view_->step(-1); view_->select_focused(); };
     handlers_["back"] = [this] { if (views_.can_undo()) { views_.undo(); refresh(); } };
     handlers_["forward"] = [this] { if (views_.can_redo()) { views_.redo(); refresh(); } };
-    handlers_["play"] = [this] {
-        if (has_reduced_motion_) {
-            play_step();
-        } else {
-            player_->isActive() ? player_->stop() : player_->start();
-        }
-    };
     handlers_["theme"] = [this] { set_theme(!theme_ ? std::optional{Theme::kDark} : *theme_ == Theme::kDark ? std::optional{Theme::kLight} : std::nullopt); };
     handlers_["larger-text"] = [this] { text_scale_ = std::min(2.0, text_scale_ + 0.1); apply_theme(); };
     handlers_["smaller-text"] = [this] { text_scale_ = std::max(0.7, text_scale_ - 0.1); apply_theme(); };
-    handlers_["motion"] = [this] {
-        has_reduced_motion_ = !has_reduced_motion_;
-        player_->stop();
-        tell(has_reduced_motion_ ? QStringLiteral("Reduced motion: Space moves by a tenth") : QStringLiteral("Space plays the transfer"));
-    };
     handlers_["reset-layout"] = [this] { restoreState(first_layout_); };
     handlers_["search"] = [this] { search_->setFocus(); search_->selectAll(); };
     handlers_["clear"] = [this] {
@@ -322,6 +300,57 @@ void MainWindow::make_handlers() {
     handlers_["quit"] = [this] { close(); };
 }
 
+void MainWindow::make_time_handlers() {
+    handlers_["zoom-in"] = [this] { zoom(0.7, 0.5); };
+    handlers_["zoom-out"] = [this] { zoom(1.0 / 0.7, 0.5); };
+    handlers_["pan-left"] = [this] { pan(-0.2); };
+    handlers_["pan-right"] = [this] { pan(0.2); };
+    handlers_["fit-selection"] = [this] {
+        if (shown_ && state().selection.kind == Target::Kind::kTask && shown_->a.course.run) {
+            const auto& run = shown_->a.course.run->run;
+            const auto task = state().selection.a;
+            auto next = state();
+            const auto length = std::max(run.end[task] - run.start[task], end() * 1e-5);
+            next.window = zoomed({run.start[task], run.start[task] + length}, run.start[task] + length / 2.0, 1.4, end());
+            look(next);
+        }
+    };
+    handlers_["play"] = [this] {
+        if (has_reduced_motion_) {
+            play_step();
+        } else {
+            player_->isActive() ? player_->stop() : player_->start();
+        }
+    };
+    handlers_["motion"] = [this] {
+        has_reduced_motion_ = !has_reduced_motion_;
+        player_->stop();
+        tell(has_reduced_motion_ ? QStringLiteral("Reduced motion: Space moves by a tenth") : QStringLiteral("Space plays the transfer"));
+    };
+}
+
+void MainWindow::restore(bool is_undo) {
+    if (is_undo ? !edits_.can_undo() : !edits_.can_redo()) {
+        return;
+    }
+    const auto before = edits_.present();
+    is_undo ? edits_.undo() : edits_.redo();
+    const auto& now = edits_.present();
+    if (before.filter != now.filter) {
+        const QSignalBlocker blocked{search_};
+        search_->setText(text(now.filter.text));
+        auto next = state();
+        next.filter = now.filter;
+        views_.push(next, "filter");
+    }
+    faults_.clear();
+    if (before.question != now.question) {
+        ask(false);
+    }
+    compose();
+    refresh();
+}
+
 void MainWindow::make_scenario_handlers() {
     handlers_["open"] = [this] { open_dialog(QStringLiteral("Open a scenario, recipe, plan or report"), false); };
     handlers_["open-measurement"] = [this] { open_dialog(QStringLiteral("Open a measured report"), true); };
@@ -329,29 +358,8 @@ void MainWindow::make_scenario_handlers() {
     handlers_["save-as"] = [this] { save(true); };
     handlers_["export"] = [this] { export_dialog(); };
     handlers_["send"] = [this] { send_plan(); };
-    const auto restore = [this](bool is_undo) {
-        if (is_undo ? !edits_.can_undo() : !edits_.can_redo()) {
-            return;
-        }
-        const auto before = edits_.present();
-        is_undo ? edits_.undo() : edits_.redo();
-        const auto& now = edits_.present();
-        if (before.filter != now.filter) {
-            const QSignalBlocker blocked{search_};
-            search_->setText(text(now.filter.text));
-            auto next = state();
-            next.filter = now.filter;
-            views_.push(next, "filter");
-        }
-        faults_.clear();
-        if (before.question != now.question) {
-            ask(false);
-        }
-        compose();
-        refresh();
-    };
-    handlers_["undo"] = [restore] { restore(true); };
-    handlers_["redo"] = [restore] { restore(false); };
+    handlers_["undo"] = [this] { restore(true); };
+    handlers_["redo"] = [this] { restore(false); };
     handlers_["copy"] = [this] {
         if (shown_) {
             const auto table = make_table(*shown_, state(), state().listing);
@@ -390,116 +398,6 @@ void MainWindow::make_scenario_handlers() {
     };
     handlers_["example-small"] = [this] { open("reshard-one-domain"); };
     handlers_["example-large"] = [this] { open("deepseek-v3-h100"); };
-}
-
-void MainWindow::open_dialog(const QString& title, bool is_measurement) {
-    auto* dialog = new QFileDialog{this, title, {}, is_measurement ? QStringLiteral("Reports (*.json)") : QStringLiteral("Scenarios, plans, reports (*.json *.cbor *.yaml *.yml);;All files (*)")};
-    dialog->setOption(QFileDialog::DontUseNativeDialog);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) { open(file.toStdString()); });
-    dialog->open();
-}
-
-void MainWindow::save(bool asks) {
-    const auto write = [this](const std::string& file) {
-        const auto written = io::write_whole(file, scenario_text(question().draft));
-        if (written) {
-            file_ = file;
-        }
-        tell(text(written ? "Saved " + file : lines_of(written.error()).front()));
-    };
-    if (!asks) {
-        write(file_);
-        return;
-    }
-    auto* dialog = new QFileDialog{this, QStringLiteral("Save the scenario"), {}, QStringLiteral("Scenarios (*.json)")};
-    dialog->setOption(QFileDialog::DontUseNativeDialog);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("json"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &QFileDialog::fileSelected, this, [write](const QString& file) { write(file.toStdString()); });
-    dialog->open();
-}
-
-void MainWindow::export_dialog() {
-    if (!shown_) {
-        return;
-    }
-    auto* dialog = new QFileDialog{this, QStringLiteral("Export this view"), {}, QStringLiteral("Pictures and data (*.png *.svg *.pdf *.csv *.json *.trace.json)")};
-    dialog->setOption(QFileDialog::DontUseNativeDialog);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->selectFile(text(std::string{name_of(state().view)}) + QStringLiteral(".png"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
-        const auto written = write_view(*shown_, state(), file.toStdString(), {theme(), static_cast<double>(view_->width()), static_cast<double>(view_->height()), 2.0});
-        tell(written ? QStringLiteral("Wrote ") + file : text(lines_of(written.error()).front()));
-    });
-    dialog->open();
-}
-
-void MainWindow::send_plan() {
-    if (!shown_ || !shown_->a.plan) {
-        tell(QStringLiteral("There is no plan yet"));
-        return;
-    }
-    auto* dialog = new QFileDialog{this, QStringLiteral("Save the plan for the executor"), {}, QStringLiteral("Plans (*.json)")};
-    dialog->setOption(QFileDialog::DontUseNativeDialog);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->selectFile(QStringLiteral("plan.json"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
-        const auto written = io::write_whole(file.toStdString(), plan_text(*shown_));
-        if (!written) {
-            tell(text(lines_of(written.error()).front()));
-            return;
-        }
-        const auto command = QStringLiteral("./run exec %1").arg(file);
-        QApplication::clipboard()->setText(command);
-        QInputDialog::getText(this, QStringLiteral("Run it"), QStringLiteral("The plan is saved. This command, also on the clipboard, runs it and writes a report\nthat Ctrl+M lays over the prediction:"), QLineEdit::Normal, command);
-    });
-    dialog->open();
-}
-
-QString MainWindow::autosave_file() const {
-    if (!settings_file_.isEmpty()) {
-        return settings_file_ + QStringLiteral(".autosave.json");
-    }
-    const auto folder = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation);
-    if (folder.isEmpty() || !QDir{}.mkpath(folder)) {
-        return {};
-    }
-    return folder + QStringLiteral("/autosave.json");
-}
-
-void MainWindow::save_settings() {
-    QSettings settings = settings_file_.isEmpty() ? QSettings{QStringLiteral("Refit"), QStringLiteral("refit-gui")} : QSettings{settings_file_, QSettings::IniFormat};
-    settings.setValue(QStringLiteral("geometry"), saveGeometry());
-    settings.setValue(QStringLiteral("docks"), saveState());
-    settings.setValue(QStringLiteral("theme"), theme_ ? (*theme_ == Theme::kDark ? QStringLiteral("dark") : QStringLiteral("light")) : QStringLiteral("system"));
-    settings.setValue(QStringLiteral("view"), text(std::string{name_of(state().view)}));
-    settings.setValue(QStringLiteral("filter"), text(state().filter.text));
-    settings.setValue(QStringLiteral("text-scale"), text_scale_);
-    settings.setValue(QStringLiteral("reduced-motion"), has_reduced_motion_);
-}
-
-void MainWindow::load_settings() {
-    const QSettings settings = settings_file_.isEmpty() ? QSettings{QStringLiteral("Refit"), QStringLiteral("refit-gui")} : QSettings{settings_file_, QSettings::IniFormat};
-    if (settings.status() != QSettings::NoError) {
-        tell(QStringLiteral("What was remembered of the window cannot be read; it starts afresh"));
-        return;
-    }
-    restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
-    restoreState(settings.value(QStringLiteral("docks")).toByteArray());
-    const auto theme = settings.value(QStringLiteral("theme")).toString();
-    theme_ = theme == QStringLiteral("dark") ? std::optional{Theme::kDark} : theme == QStringLiteral("light") ? std::optional{Theme::kLight} : std::nullopt;
-    text_scale_ = std::clamp(settings.value(QStringLiteral("text-scale"), 1.0).toDouble(), 0.7, 2.0);
-    has_reduced_motion_ = settings.value(QStringLiteral("reduced-motion"), false).toBool();
-    if (const auto view = parse_view(settings.value(QStringLiteral("view")).toString().toStdString())) {
-        auto next = state();
-        next.view = *view;
-        views_ = History<ViewState>{next};
-    }
-    search_->setText(settings.value(QStringLiteral("filter")).toString());
 }
 
 }  // namespace refit::gui

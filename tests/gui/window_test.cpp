@@ -178,6 +178,18 @@ TEST(Window, ASuggestionIsAppliedByOneClick) {
     EXPECT_NE(window->question().draft.find("train.layout")->text, "tp3.pp16.ep16");
 }
 
+TEST(Window, AnyFieldCanBeSetAndAWrongNameIsTold) {
+    TestWindow window;
+    auto* edit = window->findChild<QLineEdit*>(QStringLiteral("any-field"));
+    edit->setText(QStringLiteral("fabric.nics.trainer:1=down"));
+    QTest::keyClick(edit, Qt::Key_Return);
+    window.settle();
+    EXPECT_TRUE(window->faults().empty());
+    EXPECT_EQ(window->shown()->scenario.cluster.nic_share(RankId{1}), 0.0);
+    EXPECT_NE(window->set_any("fabric.rails=true").find("did you mean"), std::string::npos);
+    EXPECT_NE(window->set_any("nothing").find("FIELD=VALUE"), std::string::npos);
+}
+
 TEST(Window, ASliderIsOneStepAndGivesTheClosedFormUntilItIsLetGo) {
     TestWindow window;
     for (const auto* rate : {"500Gbit/s", "600Gbit/s", "700Gbit/s"}) {

@@ -68,7 +68,7 @@ public:
 
 private:
     void pick_rows() {
-        critical_height_ = std::clamp(area_.height * 0.08, 26.0, 60.0);
+        critical_height_ = std::clamp(area_.height * 0.07, 26.0, 60.0);
         std::vector<const CourseLane*> all;
         for (const auto& lane : course_.lanes) {
             if (matches_words(canvas_.state.filter, lane.name)) {
@@ -76,7 +76,7 @@ private:
             }
         }
         const auto room = area_.height - critical_height_ - kSummed - 16.0 - port_height() - 26.0;
-        row_height_ = std::clamp(room / static_cast<double>(std::max<std::size_t>(1, all.size())), 10.5, 54.0);
+        row_height_ = std::clamp(room / static_cast<double>(std::max<std::size_t>(1, all.size())), 9.6, 54.0);
         const auto fits = std::max<std::size_t>(1, static_cast<std::size_t>(room / row_height_));
         const auto first = std::min(static_cast<std::size_t>(canvas_.state.scroll / row_height_), all.size() > fits ? all.size() - fits : 0);
         for (auto i = first; i < std::min(all.size(), first + fits); ++i) {
