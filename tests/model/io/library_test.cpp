@@ -334,7 +334,7 @@ TEST_F(LibraryFiles, OfSystemsNameEveryFault) {
     EXPECT_TRUE(mentions(faults, "'gpus_per_node' must be a whole number"));
     EXPECT_TRUE(mentions(faults, "'gpus_per_domain' must be a whole number"));
     EXPECT_TRUE(mentions(faults, "'nics_per_gpu' must be a whole number"));
-    EXPECT_TRUE(mentions(faults, "'architecture' must be ampere, hopper or blackwell"));
+    EXPECT_TRUE(mentions(faults, "'architecture' must be ampere, hopper, blackwell or cpu"));
     EXPECT_TRUE(mentions(faults, "'title' must be a text"));
     EXPECT_EQ(faults.size(), 9U) << described(faults);
 }
