@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -73,15 +74,17 @@ TaskCost cost_of(const host::Work& work,
                  const CopyCosts& together,
                  const HostRates& rates) {
     TaskCost cost;
-    const host::Copy* before = nullptr;
+    std::set<std::uint64_t> read;  // Where copies begin that read the present tile.
+    std::uint64_t tile = ~std::uint64_t{0};
     for (auto i = task.first; i < task.last; ++i) {
         const auto& copy = work.copies[i];
-        const bool is_repeated = before != nullptr && before->from == copy.from &&
-                                 before->shape.source == copy.shape.source &&
-                                 before->shape.source_span() == copy.shape.source_span();
+        if (copy.shape.source / host::kTile != tile) {
+            tile = copy.shape.source / host::kTile;
+            read.clear();
+        }
+        const bool is_repeated = !read.insert(copy.shape.source).second;
         cost.alone += alone.seconds(copy.shape, is_repeated) + rates.copy.value();
         cost.together += together.seconds(copy.shape, is_repeated) + rates.copy.value() / rates.threads;
-        before = &copy;
     }
     return cost;
 }
