@@ -2,6 +2,7 @@
 #include "paint.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <QColor>
@@ -126,13 +127,21 @@ public:
         if (mark.rows == 0 || mark.columns == 0) {
             return;
         }
+        // A grid may have a million cells: their colours come from a table.
+        constexpr std::size_t kColours = 256;
+        std::array<QRgb, kColours> colours{};
+        for (std::size_t i = 0; i < kColours; ++i) {
+            const auto colour = heat_of(style_.theme, static_cast<double>(i) / (kColours - 1));
+            colours[i] = qRgb(colour.red, colour.green, colour.blue);
+        }
+        const auto panel = colour_of(style_.theme, Ink::kPanel);
+        const auto empty = qRgb(panel.red, panel.green, panel.blue);
         QImage image{static_cast<int>(mark.columns), static_cast<int>(mark.rows), QImage::Format_RGB32};
         for (std::uint32_t row = 0; row < mark.rows; ++row) {
             auto* line = reinterpret_cast<QRgb*>(image.scanLine(static_cast<int>(row)));
             for (std::uint32_t column = 0; column < mark.columns; ++column) {
                 const auto share = mark.shares[static_cast<std::size_t>(row) * mark.columns + column];
-                const auto colour = share < 0.0F ? colour_of(style_.theme, Ink::kPanel) : heat_of(style_.theme, static_cast<double>(share));
-                line[column] = qRgb(colour.red, colour.green, colour.blue);
+                line[column] = share < 0.0F ? empty : colours[static_cast<std::size_t>(std::min(1.0F, share) * (kColours - 1) + 0.5F)];
             }
         }
         painter_.drawImage(rect(mark.frame), image);

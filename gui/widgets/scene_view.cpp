@@ -188,7 +188,9 @@ void SceneView::finish() {
 
 void SceneView::paintEvent(QPaintEvent*) {
     QPainter painter{this};
-    painter.fillRect(rect(), to_color(colour_of(style_.theme, Ink::kBackground)));
+    if (image_.isNull() || image_.deviceIndependentSize().width() < width() || image_.deviceIndependentSize().height() < height()) {
+        painter.fillRect(rect(), to_color(colour_of(style_.theme, Ink::kBackground)));
+    }
     if (!image_.isNull()) {
         painter.drawImage(QPointF{0.0, 0.0}, image_);
     }

@@ -111,7 +111,7 @@ private:
 
 class MatrixPicture {
 public:
-    MatrixPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix) : canvas_{canvas}, groups_{groups}, matrix_{matrix}, total_{matrix.total()} {
+    MatrixPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix, const PairFlow& total) : canvas_{canvas}, groups_{groups}, matrix_{matrix}, total_{total} {
         for (std::uint32_t group = 0; group < matrix.groups; ++group) {
             if (matrix.groups > kMostGroups || matrix.row(group).bytes() > 0) {
                 rows_.push_back(group);
@@ -231,12 +231,14 @@ private:
 
     void sums(double width, double height) {
         std::uint64_t most = 1;
+        std::vector<std::uint64_t> sent;
         for (const auto row : rows_) {
-            most = std::max(most, matrix_.row(row).bytes());
+            sent.push_back(matrix_.row(row).bytes());
+            most = std::max(most, sent.back());
         }
         const bool has_text = height >= 11.0;
         for (std::size_t r = 0; r < rows_.size(); ++r) {
-            const auto bytes = matrix_.row(rows_[r]).bytes();
+            const auto bytes = sent[r];
             const auto y = area_.y + static_cast<double>(r) * height;
             if (has_text) {
                 canvas_.scene.text({area_.right() + 6.0, y, 68.0, height}, size_text(static_cast<double>(bytes)), Ink::kMuted, Align::kLeft, 10.5);
@@ -278,17 +280,18 @@ Scene flows_view(Canvas canvas) {
     const auto& groups = answer.by(grouping_of(answer, canvas.state));
     const auto mask = canvas.state.filter.is_set() ? flow_mask(canvas.state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
     const auto matrix = aggregate(*answer.a.flows, groups, answer.train_gpus(), canvas.state.direction, mask);
-    if (matrix.total().bytes() == 0) {
+    const auto total = matrix.total();
+    if (total.bytes() == 0) {
         canvas.header("Who sends to whom", headline_of(answer.a));
         canvas.nothing("No flow fits the filter", "Esc clears it");
         return std::move(canvas.scene);
     }
     if (groups.count() > kMostGroups) {
-        canvas.header("Who sends to whom", subtitle(answer, canvas.state, groups, matrix.total()) + "; more than 64 groups, so as a matrix (G: coarser)");
-        MatrixPicture{canvas, groups, matrix}.draw();
+        canvas.header("Who sends to whom", subtitle(answer, canvas.state, groups, total) + "; more than 64 groups, so as a matrix (G: coarser)");
+        MatrixPicture{canvas, groups, matrix, total}.draw();
         return std::move(canvas.scene);
     }
-    canvas.header("Who sends to whom", subtitle(answer, canvas.state, groups, matrix.total()));
+    canvas.header("Who sends to whom", subtitle(answer, canvas.state, groups, total));
     FlowsPicture{canvas, groups, matrix}.draw();
     return std::move(canvas.scene);
 }
@@ -298,12 +301,13 @@ Scene matrix_view(Canvas canvas) {
     const auto& groups = answer.by(grouping_of(answer, canvas.state));
     const auto mask = canvas.state.filter.is_set() ? flow_mask(canvas.state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
     const auto matrix = aggregate(*answer.a.flows, groups, answer.train_gpus(), canvas.state.direction, mask);
-    canvas.header("How much goes from whom to whom", subtitle(answer, canvas.state, groups, matrix.total()));
-    if (matrix.total().bytes() == 0) {
+    const auto total = matrix.total();
+    canvas.header("How much goes from whom to whom", subtitle(answer, canvas.state, groups, total));
+    if (total.bytes() == 0) {
         canvas.nothing("No flow fits the filter", "Esc clears it");
         return std::move(canvas.scene);
     }
-    MatrixPicture{canvas, groups, matrix}.draw();
+    MatrixPicture{canvas, groups, matrix, total}.draw();
     return std::move(canvas.scene);
 }
 
