@@ -291,11 +291,21 @@ private:
 constexpr std::string_view kTcp = "tcp://";
 constexpr std::string_view kFile = "file://";
 
-/// Where the first listens, for those who share a file or a channel: its name on the network.
+bool is_known(const char* host) {
+    addrinfo* found = nullptr;
+    const bool known = ::getaddrinfo(host, nullptr, nullptr, &found) == 0;
+    if (known) {
+        ::freeaddrinfo(found);
+    }
+    return known;
+}
+
+/// Where the first listens, for those who share a file or a channel: its name on the network, or this machine where
+/// nobody knows that.
 std::string own_address(const Socket& listener) {
-    char name[256] = "localhost";
+    char name[256] = "";
     ::gethostname(name, sizeof(name) - 1);
-    return std::string{name} + ":" + port_of(listener);
+    return std::string{is_known(name) ? name : "127.0.0.1"} + ":" + port_of(listener);
 }
 
 /// Written whole or not at all.

@@ -140,6 +140,8 @@ int main(int count, char** words) {
     } else if (count == 4 && std::string_view{words[1]} == "fault") {
         code = run_fault(words[2], words[3], static_cast<std::uint32_t>(rank));
     }
+    // mpirun ends a job when one of its processes fails, though others may have text left to write.
+    std::fflush(stdout);
     MPI_Finalize();
     return code;
 }
