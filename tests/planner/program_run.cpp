@@ -135,7 +135,7 @@ private:
         std::map<std::uint32_t, const Operation*> ends;
         std::map<std::uint32_t, std::size_t> joined;
         for (const auto& program : programs_) {
-            std::set<std::pair<bool, std::uint32_t>> peers;
+            std::set<std::tuple<bool, std::uint32_t, std::uint32_t>> peers;  // With lanes.
             std::uint32_t id = 0;
             const auto& operations = program.waves[wave].operations;
             require(operations.size() <= limit_, "more operations in a wave than the limit");
@@ -143,8 +143,10 @@ private:
                 require(operation.id >= id && !operation.parts.empty(), "operations out of order, or empty");
                 id = operation.id + 1;
                 require(operation.is_collective() ||
-                            peers.insert({operation.kind == OperationKind::kSend, operation.peer}).second,
-                        "two messages to one peer in a wave");
+                            peers
+                                .insert({operation.kind == OperationKind::kSend, operation.peer, operation.lane})
+                                .second,
+                        "two messages to one peer in a lane and a wave");
                 join(program, operation, ends, joined);
                 gather(program, operation, wave, messages[operation.id]);
             }

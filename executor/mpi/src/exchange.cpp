@@ -13,7 +13,8 @@ using program::OperationKind;
 constexpr std::uint64_t kAlignment = 64;
 /// Of one call: MPI counts in ints.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-constexpr int kTag = 0;  // Of any two ranks' messages, MPI keeps the order.
+/// Four waves of 256 MiB bound staging; 64 messages keep a rank busy.
+constexpr Ahead kAhead{4, 64};
 
 std::byte* pointer(std::uint64_t address) {
     return reinterpret_cast<std::byte*>(
@@ -54,24 +55,29 @@ Exchange::Exchange(const program::RankProgram& program,
                    MpiWire wire,
                    MPI_Comm world,
                    const std::function<void()>& has_met)
-    : program_{program}, view_{view}, wire_{wire} {
+    : program_{program}, view_{view}, wire_{wire}, readiness_{program, kAhead} {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(world, &copy);
     messages_ = Communicator{copy};
     make_communicators(world);
     has_met();
+    std::uint64_t most_staged = 0;
     for (const program::Wave& wave : program.waves) {
         std::uint64_t staged = 0;
         ReadyWave& ready = waves_.emplace_back();
         for (const Operation& operation : wave.operations) {
             ready.push_back(prepare(operation, staged));
         }
-        staging_bytes_ = std::max(staging_bytes_, staged);
+        most_staged = std::max(most_staged, staged);
     }
+    const auto slots = std::min<std::uint64_t>(kAhead.waves, waves_.size());
+    staging_bytes_ = most_staged * slots;
     staging_ = std::make_unique_for_overwrite<std::byte[]>(staging_bytes_ + kAlignment);
     for (std::size_t wave = 0; wave < waves_.size(); ++wave) {
         for (std::size_t index = 0; index < waves_[wave].size(); ++index) {
-            place(program.waves[wave].operations[index], waves_[wave][index]);
+            Ready& ready = waves_[wave][index];
+            ready.staging += wave % slots * most_staged;
+            place(program.waves[wave].operations[index], ready);
         }
     }
 }
@@ -91,7 +97,7 @@ void Exchange::make_communicators(MPI_Comm world) {
             MPI_Group group = MPI_GROUP_NULL;
             MPI_Comm comm = MPI_COMM_NULL;
             MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &group);
-            MPI_Comm_create_group(world, group, kTag, &comm);
+            MPI_Comm_create_group(world, group, 0, &comm);
             MPI_Group_free(&group);
             groups_[operation.group] = Communicator{comm};
         }
@@ -146,82 +152,87 @@ void Exchange::place(const Operation& operation, Ready& ready) const {
     }
 }
 
-void Exchange::run(std::uint32_t wave, const std::function<void(std::size_t)>& finished) {
-    const std::vector<Operation>& operations = program_.waves[wave].operations;
-    ReadyWave& ready = waves_[wave];
-    requests_.clear();
-    operation_.clear();
-    std::vector<std::size_t> open(operations.size(), 0);
-    // Receives first, so that nothing that arrives has to wait for a place.
-    for (const bool is_receive : {true, false}) {
-        for (std::size_t index = 0; index < operations.size(); ++index) {
-            if ((operations[index].kind == OperationKind::kReceive) == is_receive &&
-                operations[index].bytes > 0) {
-                run_all(ready[index].copies.gives);
-                post(operations[index], ready[index], index);
-            }
+void Exchange::run(Observer& observer) {
+    readiness_.restart();
+    std::uint32_t wave = 0;
+    while (true) {
+        for (auto place = readiness_.next(); place; place = readiness_.next()) {
+            observer.begins(*place);
+            Ready& ready = waves_[place->wave][place->index];
+            run_all(ready.copies.gives);
+            post(program_.waves[place->wave].operations[place->index], ready, *place);
         }
-    }
-    for (const std::size_t index : operation_) {
-        ++open[index];
-    }
-    std::vector<int> done(requests_.size());
-    for (std::size_t left = requests_.size(); left > 0;) {
-        int count = 0;
-        MPI_Waitsome(
-            static_cast<int>(requests_.size()), requests_.data(), &count, done.data(), MPI_STATUSES_IGNORE);
-        for (int i = 0; i < count; ++i) {
-            const std::size_t index = operation_[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
-            if (--open[index] == 0) {
-                run_all(ready[index].copies.takes);
-                finished(index);
-            }
+        for (; wave < readiness_.waves_done(); ++wave) {
+            observer.ends_wave(wave);
         }
-        left -= static_cast<std::size_t>(count);
+        if (readiness_.is_done()) {
+            return;
+        }
+        complete(observer);
     }
 }
 
-void Exchange::post(const Operation& operation, Ready& ready, std::size_t index) {
+void Exchange::complete(Observer& observer) {
+    int count = 0;
+    done_.resize(requests_.size());
+    MPI_Waitsome(
+        static_cast<int>(requests_.size()), requests_.data(), &count, done_.data(), MPI_STATUSES_IGNORE);
+    for (int i = 0; i < count; ++i) {
+        const int request = done_[static_cast<std::size_t>(i)];
+        const Place place = owners_[static_cast<std::size_t>(request)];
+        free_.push_back(request);
+        Ready& ready = waves_[place.wave][place.index];
+        if (--ready.requests == 0) {
+            run_all(ready.copies.takes);
+            observer.ends(place);
+            readiness_.finish(place);
+        }
+    }
+}
+
+MPI_Request& Exchange::request_of(const Place& place) {
+    if (free_.empty()) {
+        free_.push_back(static_cast<int>(requests_.size()));
+        requests_.push_back(MPI_REQUEST_NULL);
+        owners_.emplace_back();
+    }
+    const auto request = static_cast<std::size_t>(free_.back());
+    free_.pop_back();
+    owners_[request] = place;
+    ++waves_[place.wave][place.index].requests;
+    return requests_[request];
+}
+
+void Exchange::post(const Operation& operation, Ready& ready, const Place& place) {
+    const auto peer = static_cast<int>(operation.peer);
+    // Of two ranks' messages with one tag, MPI keeps the order.
+    const auto tag = static_cast<int>(operation.lane);
+    void* const address = ready.buffer.address;
     switch (operation.kind) {
         case OperationKind::kReceive:
-            MPI_Irecv(ready.buffer.address,
-                      1,
-                      ready.buffer.type.get(),
-                      static_cast<int>(operation.peer),
-                      kTag,
-                      messages_.get(),
-                      &requests_.emplace_back());
-            operation_.push_back(index);
+            MPI_Irecv(address, 1, ready.buffer.type.get(), peer, tag, messages_.get(), &request_of(place));
             break;
         case OperationKind::kSend:
-            MPI_Isend(ready.buffer.address,
-                      1,
-                      ready.buffer.type.get(),
-                      static_cast<int>(operation.peer),
-                      kTag,
-                      messages_.get(),
-                      &requests_.emplace_back());
-            operation_.push_back(index);
+            MPI_Isend(address, 1, ready.buffer.type.get(), peer, tag, messages_.get(), &request_of(place));
             break;
         case OperationKind::kBroadcast:
-            post_broadcast(ready.message, {0, operation.bytes}, 0, groups_[operation.group].get(), index);
+            post_broadcast(ready.message, {0, operation.bytes}, 0, groups_[operation.group].get(), place);
             break;
         case OperationKind::kAllGather:
-            post_all_gather(operation, ready, index);
+            post_all_gather(operation, ready, place);
             break;
     }
 }
 
 void Exchange::post_broadcast(
-    std::uint64_t address, const MessageRange& range, int root, MPI_Comm comm, std::size_t index) {
+    std::uint64_t address, const MessageRange& range, int root, MPI_Comm comm, const Place& place) {
     for (std::uint64_t begin = range.begin; begin < range.end; begin += kMostBytes) {
         const auto count = static_cast<int>(std::min(kMostBytes, range.end - begin));
-        MPI_Ibcast(pointer(address + begin), count, MPI_BYTE, root, comm, &requests_.emplace_back());
-        operation_.push_back(index);
+        MPI_Ibcast(pointer(address + begin), count, MPI_BYTE, root, comm, &request_of(place));
     }
 }
 
-void Exchange::post_all_gather(const Operation& operation, Ready& ready, std::size_t index) {
+void Exchange::post_all_gather(const Operation& operation, Ready& ready, const Place& place) {
     MPI_Comm comm = groups_[operation.group].get();
     if (!ready.counts.empty()) {
         MPI_Iallgatherv(MPI_IN_PLACE,
@@ -232,12 +243,11 @@ void Exchange::post_all_gather(const Operation& operation, Ready& ready, std::si
                         ready.offsets.data(),
                         MPI_BYTE,
                         comm,
-                        &requests_.emplace_back());
-        operation_.push_back(index);
+                        &request_of(place));
         return;
     }
     for (std::uint32_t member = 0; member < program_.groups[operation.group].size(); ++member) {
-        post_broadcast(ready.message, given_by(operation, member), static_cast<int>(member), comm, index);
+        post_broadcast(ready.message, given_by(operation, member), static_cast<int>(member), comm, place);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "mpi_handles.hpp"
 #include "refit/exec/message_layout.hpp"
 #include "refit/exec/mpi_transport.hpp"
+#include "refit/exec/readiness.hpp"
 #include "refit/program.hpp"
 
 namespace refit::exec::mpi {
@@ -25,9 +26,23 @@ public:
              MPI_Comm world,
              const std::function<void()>& has_met);
 
-    /// Posts a wave and completes it. `finished` is called with the index of each operation once it is
-    /// complete.
-    void run(std::uint32_t wave, const std::function<void(std::size_t)>& finished);
+    /// What a caller is told while the program runs.
+    class Observer {
+    public:
+        Observer() = default;
+        Observer(const Observer&) = delete;
+        Observer& operator=(const Observer&) = delete;
+        virtual ~Observer() = default;
+        /// An operation is about to be posted.
+        virtual void begins(const Place& place) = 0;
+        /// An operation is complete.
+        virtual void ends(const Place& place) = 0;
+        /// A wave is complete, and all before it.
+        virtual void ends_wave(std::uint32_t wave) = 0;
+    };
+
+    /// Runs all waves.
+    void run(Observer& observer);
 
     [[nodiscard]] std::uint64_t staging_bytes() const noexcept { return staging_bytes_; }
 
@@ -39,6 +54,7 @@ private:
         std::uint64_t message = 0;  ///< Of a collective: the address of its bytes.
         std::uint64_t staging = 0;  ///< Offset of its message in staging.
         bool is_staged = false;
+        std::uint32_t requests = 0;  ///< Posted and not complete.
         std::vector<int> counts;  ///< Of an all-gather, by place in the group.
         std::vector<int> offsets;
     };
@@ -47,10 +63,14 @@ private:
     void make_communicators(MPI_Comm world);
     [[nodiscard]] Ready prepare(const program::Operation& operation, std::uint64_t& staged) const;
     void place(const program::Operation& operation, Ready& ready) const;
-    void post(const program::Operation& operation, Ready& ready, std::size_t index);
+    /// Completes what is complete by now, at least one request.
+    void complete(Observer& observer);
+    void post(const program::Operation& operation, Ready& ready, const Place& place);
     void post_broadcast(
-        std::uint64_t address, const MessageRange& range, int root, MPI_Comm comm, std::size_t index);
-    void post_all_gather(const program::Operation& operation, Ready& ready, std::size_t index);
+        std::uint64_t address, const MessageRange& range, int root, MPI_Comm comm, const Place& place);
+    void post_all_gather(const program::Operation& operation, Ready& ready, const Place& place);
+    /// Where the next call to MPI puts its request.
+    MPI_Request& request_of(const Place& place);
 
     const program::RankProgram& program_;
     RankView view_;
@@ -60,8 +80,11 @@ private:
     std::vector<ReadyWave> waves_;
     std::uint64_t staging_bytes_ = 0;
     std::unique_ptr<std::byte[]> staging_;
-    std::vector<MPI_Request> requests_;
-    std::vector<std::size_t> operation_;  ///< By request.
+    Readiness readiness_;
+    std::vector<MPI_Request> requests_;  ///< MPI_REQUEST_NULL where the place is free.
+    std::vector<Place> owners_;          ///< By request.
+    std::vector<int> free_;              ///< Places in `requests_`.
+    std::vector<int> done_;
 };
 
 }  // namespace refit::exec::mpi

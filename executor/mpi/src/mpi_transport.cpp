@@ -104,17 +104,12 @@ public:
 
     Result<Iteration> run() override {
         meet("the start of a run");
-        const double start = MPI_Wtime();
-        std::vector<double> times(1 + job_.schedule->plan().stages.size(), 0.0);
-        double before = start;
-        for (std::uint32_t wave = 0; wave < program_.waves.size(); ++wave) {
-            run_wave(wave);
-            const double now = MPI_Wtime();
-            times[1 + program_.waves[wave].stage] += now - before;
-            before = now;
-        }
-        strike(static_cast<std::uint32_t>(program_.waves.size()));
-        times[0] = before - start;
+        RunObserver observer{*this};
+        outstanding_->begin();
+        guard_->watch();
+        exchange_->run(observer);
+        const auto& times = observer.finish();
+        guard_->rest();
         return iteration_of(times);
     }
 
@@ -167,6 +162,80 @@ private:
         JobGuard& guard_;
     };
     friend class Waiting;
+
+    /// Times the waves of a run, and makes its faults happen.
+    class RunObserver final : public mpi::Exchange::Observer {
+    public:
+        explicit RunObserver(const MpiTransport& transport)
+            : transport_{transport},
+              times_(1 + transport.job_.schedule->plan().stages.size(), 0.0),
+              start_{MPI_Wtime()},
+              before_{start_} {}
+
+        void begins(const Place& place) override {
+            strike_until(place.wave);
+            if (corrupted_ == nullptr && transport_.strikes_now(InjectionKind::kCorrupts, place.wave)) {
+                corrupted_ = transport_.first_byte(operation(place));
+                corrupts_ = place;
+                flip();
+            }
+            transport_.outstanding_->begin(place);
+        }
+
+        void ends(const Place& place) override {
+            if (corrupted_ != nullptr && corrupts_ == place) {
+                flip();
+            }
+            transport_.outstanding_->finish(place);
+            transport_.guard_->progress();
+        }
+
+        void ends_wave(std::uint32_t wave) override {
+            const double now = MPI_Wtime();
+            times_[1 + transport_.program_.waves[wave].stage] += now - before_;
+            transport_.outstanding_->pass(wave + 1);
+            const bool is_slow =
+                std::ranges::any_of(transport_.job_.injections, [&](const Injection& injection) {
+                    return injection.kind == InjectionKind::kSlows && injection.rank == transport_.rank_ &&
+                           injection.wave <= wave;
+                });
+            if (is_slow) {
+                std::this_thread::sleep_for(std::chrono::duration<double>{9 * (now - before_)});
+            }
+            before_ = MPI_Wtime();
+        }
+
+        /// The whole run's time, then each stage's. Unit: s.
+        const std::vector<double>& finish() {
+            strike_until(static_cast<std::uint32_t>(transport_.program_.waves.size()));
+            times_[0] = before_ - start_;
+            return times_;
+        }
+
+    private:
+        [[nodiscard]] const program::Operation& operation(const Place& place) const {
+            return transport_.program_.waves[place.wave].operations[place.index];
+        }
+        void strike_until(std::uint32_t wave) {
+            for (; struck_ <= wave; ++struck_) {
+                transport_.strike(struck_);
+            }
+        }
+        void flip() {
+            if (corrupted_ != nullptr) {
+                *corrupted_ ^= std::byte{1};
+            }
+        }
+
+        const MpiTransport& transport_;
+        std::vector<double> times_;
+        double start_;
+        double before_;
+        std::uint32_t struck_ = 0;  ///< Waves whose faults have happened.
+        std::byte* corrupted_ = nullptr;
+        Place corrupts_;  ///< The operation that carries the corrupted byte.
+    };
+    friend class RunObserver;
 
     [[nodiscard]] const Workload& workload() const { return job_.schedule->workload(); }
 
@@ -230,27 +299,10 @@ private:
         return too_little_memory(Bytes{figures[0]}, Bytes{figures[1]});
     }
 
-    void run_wave(std::uint32_t wave) {
-        strike(wave);
-        const std::optional<std::byte*> flipped = corrupt(wave);
-        outstanding_->begin(wave);
-        guard_->watch();
-        const double begin = MPI_Wtime();
-        exchange_->run(wave, [this](std::size_t operation) {
-            outstanding_->finish(operation);
-            guard_->progress();
+    [[nodiscard]] bool strikes_now(InjectionKind kind, std::uint32_t wave) const {
+        return std::ranges::any_of(job_.injections, [&](const Injection& injection) {
+            return injection.kind == kind && injection.rank == rank_ && injection.wave == wave;
         });
-        guard_->rest();
-        if (flipped) {
-            **flipped ^= std::byte{1};
-        }
-        const bool is_slow = std::ranges::any_of(job_.injections, [&](const Injection& injection) {
-            return injection.kind == InjectionKind::kSlows && injection.rank == rank_ &&
-                   injection.wave <= wave;
-        });
-        if (is_slow) {
-            std::this_thread::sleep_for(std::chrono::duration<double>{9 * (MPI_Wtime() - begin)});
-        }
     }
 
     void strike(std::uint32_t wave) const {
@@ -273,25 +325,16 @@ private:
         }
     }
 
-    /// The byte that was changed, of what the rank sends first in the wave.
-    std::optional<std::byte*> corrupt(std::uint32_t wave) const {
-        const bool is_struck = std::ranges::any_of(job_.injections, [&](const Injection& injection) {
-            return injection.kind == InjectionKind::kCorrupts && injection.rank == rank_ &&
-                   injection.wave == wave;
-        });
-        for (const program::Operation& operation : program_.waves[wave].operations) {
-            for (const program::Landing& landing : operation.landings) {
-                if (is_struck && operation.gives(operation.parts[landing.part])) {
-                    const program::Region& region = program_.regions[landing.region];
-                    const StridedCopy copy =
-                        copy_of(landing.box, region.box, landing.box, region.element_bytes);
-                    std::byte* byte = storage_->base(region.arena) + region.offset + copy.source;
-                    *byte ^= std::byte{1};
-                    return byte;
-                }
+    /// The byte to corrupt: the first of what a send carries; none of an operation that gives nothing.
+    std::byte* first_byte(const program::Operation& operation) const {
+        for (const program::Landing& landing : operation.landings) {
+            if (operation.gives(operation.parts[landing.part])) {
+                const program::Region& region = program_.regions[landing.region];
+                const StridedCopy copy = copy_of(landing.box, region.box, landing.box, region.element_bytes);
+                return storage_->base(region.arena) + region.offset + copy.source;
             }
         }
-        return std::nullopt;
+        return nullptr;
     }
 
     Iteration iteration_of(const std::vector<double>& mine) const {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outstanding.hpp"
 
-#include <algorithm>
-
 namespace refit::exec {
 namespace {
 
@@ -28,18 +26,16 @@ std::string describe(const program::Operation& operation, const program::RankPro
 }  // namespace
 
 Outstanding::Outstanding(const program::RankProgram& program) : program_{program} {
-    std::size_t most = 0;
+    std::size_t operations = 0;
     for (const program::Wave& wave : program.waves) {
-        most = std::max(most, wave.operations.size());
+        first_.push_back(operations);
+        operations += wave.operations.size();
     }
-    is_open_ = std::make_unique<std::atomic<bool>[]>(most);
+    is_open_ = std::make_unique<std::atomic<bool>[]>(operations);
 }
 
-void Outstanding::begin(std::uint32_t wave) noexcept {
-    for (std::size_t index = 0; index < program_.waves[wave].operations.size(); ++index) {
-        is_open_[index].store(true);
-    }
-    wave_.store(wave);
+void Outstanding::begin() noexcept {
+    pass(0);
     phase_.store(nullptr);
 }
 
@@ -47,15 +43,21 @@ std::string Outstanding::describe() const {
     if (const char* phase = phase_.load(); phase != nullptr) {
         return std::string{"at "} + phase + ", where all ranks meet";
     }
-    const std::uint32_t index = wave_.load();
-    const program::Wave& wave = program_.waves[index];
-    std::string text = "in wave " + std::to_string(index) + " of " + std::to_string(program_.waves.size()) +
-                       " (stage " + std::to_string(wave.stage) + "); outstanding:";
+    const std::uint32_t waves = static_cast<std::uint32_t>(program_.waves.size());
+    const std::uint32_t first = wave_.load();
+    if (first >= waves) {
+        return "after wave " + std::to_string(waves) + " of " + std::to_string(waves);
+    }
+    std::string text = "in wave " + std::to_string(first) + " of " + std::to_string(waves) + " (stage " +
+                       std::to_string(program_.waves[first].stage) + "); outstanding:";
     const char* separator = " ";
-    for (std::size_t operation = 0; operation < wave.operations.size(); ++operation) {
-        if (is_open_[operation].load()) {
-            text += separator + exec::describe(wave.operations[operation], program_);
-            separator = ", ";
+    for (Place place{first, 0}; place.wave < waves; ++place.wave) {
+        const auto& operations = program_.waves[place.wave].operations;
+        for (place.index = 0; place.index < operations.size(); ++place.index) {
+            if (is_open_[number_of(place)].load()) {
+                text += separator + exec::describe(operations[place.index], program_);
+                separator = ", ";
+            }
         }
     }
     return text;

@@ -90,6 +90,7 @@ struct Operation {
     OperationKind kind = OperationKind::kSend;
     std::uint32_t id = 0;  ///< Over the whole program, ascending within a wave: ranks post by ascending ids.
     std::uint32_t peer = kNone;   ///< For kSend and kReceive.
+    std::uint32_t lane = 0;       ///< Tells messages of a pair in a wave apart: parts of one lane came the same way.
     std::uint32_t group = kNone;  ///< For the collectives: index into the rank's groups.
     std::uint32_t place = 0;      ///< Of this rank in the group.
     std::uint64_t bytes = 0;      ///< Of all parts.
@@ -105,7 +106,7 @@ struct Operation {
 };
 
 /// What a rank posts as one group, and completes before the next wave.
-/// Invariant: no operation reads what another of its wave writes; at most one message to each peer and one
+/// Invariant: no operation reads what another of its wave writes; in each lane at most one message to each peer and one
 /// from it.
 struct Wave {
     std::uint32_t stage = 0;  ///< Of the plan: the first, where it serves several that run at once.

@@ -23,6 +23,7 @@ public:
             if (before != RelayTable::kNone) {
                 is_followed_[before] = true;
             }
+            add_lane(hop);
             by_rank_[relays.source[hop]].push_back(hop);
             by_rank_[relays.destination[hop]].push_back(hop);
             const auto bytes = relays.messages[relays.message[hop]].bytes;
@@ -35,6 +36,8 @@ public:
     [[nodiscard]] std::uint32_t turns() const noexcept { return depths_ + chunks_ - 1; }
     [[nodiscard]] const RelayTable& relays() const noexcept { return relays_; }
     [[nodiscard]] bool is_followed(std::uint32_t hop) const { return is_followed_[hop]; }
+    /// Hops of a pair in one lane came the same way, so that a message of them waits for one message only.
+    [[nodiscard]] std::uint32_t lane(std::uint32_t hop) const { return lane_[hop]; }
     [[nodiscard]] const std::vector<std::uint32_t>& hops_of(std::uint32_t rank) const {
         const auto found = by_rank_.find(rank);
         return found == by_rank_.end() ? none_ : found->second;
@@ -60,34 +63,78 @@ public:
             const auto size = part.box.volume() * workload_.classes()[part.parameter].element_bytes();
             for (std::uint32_t t = 0; t < part.tensors; ++t, at += size) {
                 if (at < end && at + size > begin) {
-                    cut(part, t, {begin > at ? begin - at : 0, std::min(end - at, size)}, size, use);
+                    const Tensor tensor{part.parameter, part.slice, part.first_tensor + t};
+                    cut(part.box,
+                        0,
+                        {begin > at ? begin - at : 0, std::min(end - at, size)},
+                        {(end - begin) / kGrains, size / part.box.volume()},
+                        [&](const Box& box) { use(tensor, box); });
                 }
             }
         }
     }
 
 private:
+    /// How finely a box may be cut.
+    struct Grain {
+        std::uint64_t bytes = 0;
+        std::uint64_t element_bytes = 1;
+    };
+    static constexpr std::uint64_t kGrains = 64;  ///< So that chunks differ by 2 % at most.
+
+    void add_lane(std::uint32_t hop) {
+        const auto before = relays_.follows[hop];
+        const std::pair way{before == RelayTable::kNone ? RelayTable::kNone : relays_.source[before],
+                            before == RelayTable::kNone ? 0 : lane_[before]};
+        auto& lanes = lanes_[{relays_.source[hop], relays_.destination[hop]}];
+        lane_.push_back(lanes.try_emplace(way, static_cast<std::uint32_t>(lanes.size())).first->second);
+    }
+
     /// `part` of `parts` of a number, rounded down; never overflows.
     static std::uint64_t share(std::uint64_t whole, std::uint64_t part, std::uint64_t parts) {
         return whole / parts * part + whole % parts * part / parts;
     }
 
-    /// The rows of a tensor whose first byte lies in a range of its bytes.
+    /// The boxes that a range of a box's bytes, row-major, consists of: whole rows, and of the rows at its ends what is
+    /// inside. Rows of at most `grain` bytes stay whole, and belong to the range where their first byte lies.
     template <class Use>
-    static void cut(
-        const MessagePart& part, std::uint32_t tensor, Interval bytes, std::uint64_t size, Use&& use) {
-        std::size_t axis = 0;
-        while (axis + 1 < part.box.axes().size() && part.box.axes()[axis].length() == 1) {
+    static void cut(const Box& box, std::size_t axis, const Interval& bytes, const Grain& grain, Use&& use) {
+        while (axis + 1 < box.axes().size() && box.axes()[axis].length() == 1) {
             ++axis;
         }
-        const auto rows = part.box.axes()[axis];
-        const auto row_bytes = size / rows.length();
-        const auto row_at = [&](std::uint64_t byte) {
-            return rows.begin + (byte + row_bytes - 1) / row_bytes;
+        const auto rows = box.axes()[axis];
+        const auto row_bytes = box.volume() * grain.element_bytes / rows.length();
+        const auto row_after = [&](std::uint64_t byte) { return (byte + row_bytes - 1) / row_bytes; };
+        if (row_bytes <= grain.bytes || axis + 1 == box.axes().size()) {
+            use_rows(box, axis, {row_after(bytes.begin), row_after(bytes.end)}, use);
+            return;
+        }
+        const auto first = bytes.begin / row_bytes;
+        const auto last = (bytes.end - 1) / row_bytes;
+        const auto in_row = [&](std::uint64_t row) {
+            const auto at = row * row_bytes;
+            cut(box.with(axis, {rows.begin + row, rows.begin + row + 1}),
+                axis + 1,
+                {std::max(bytes.begin, at) - at, std::min(bytes.end - at, row_bytes)},
+                grain,
+                use);
         };
-        const Interval taken{row_at(bytes.begin), row_at(bytes.end)};
-        if (taken.length() > 0) {
-            use(Tensor{part.parameter, part.slice, part.first_tensor + tensor}, part.box.with(axis, taken));
+        const bool begins_inside = bytes.begin > first * row_bytes || bytes.end < (first + 1) * row_bytes;
+        const bool ends_inside = last > first && bytes.end < (last + 1) * row_bytes;
+        if (begins_inside) {
+            in_row(first);
+        }
+        use_rows(box, axis, {first + (begins_inside ? 1 : 0), last + (ends_inside ? 0 : 1)}, use);
+        if (ends_inside) {
+            in_row(last);
+        }
+    }
+
+    template <class Use>
+    static void use_rows(const Box& box, std::size_t axis, const Interval& rows, Use&& use) {
+        if (rows.begin < rows.end) {
+            const auto first = box.axes()[axis].begin;
+            use(box.with(axis, {first + rows.begin, first + rows.end}));
         }
     }
 
@@ -125,6 +172,9 @@ private:
     const RelayTable& relays_;
     std::vector<std::uint32_t> depth_;  ///< Hops before each.
     std::uint32_t depths_ = 1;
+    std::vector<std::uint32_t> lane_;
+    using Way = std::pair<std::uint32_t, std::uint32_t>;  ///< The rank before, and the lane from there.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<Way, std::uint32_t>> lanes_;  ///< By pair of ranks.
     std::vector<bool> is_followed_;
     std::map<std::uint32_t, std::vector<std::uint32_t>> by_rank_;
     std::vector<std::uint32_t> none_;
@@ -145,7 +195,8 @@ public:
         std::vector<Deed> messages;
         for (std::uint32_t hop = 0; hop < relays.size(); ++hop) {
             if (index_->chunk(hop, turn) != kNone) {
-                messages.push_back({OperationKind::kSend, relays.source[hop], relays.destination[hop]});
+                messages.push_back(
+                    {OperationKind::kSend, relays.source[hop], relays.destination[hop], index_->lane(hop)});
             }
         }
         set_messages(std::move(messages), limit);
@@ -158,7 +209,7 @@ public:
             if (chunk == kNone) {
                 continue;
             }
-            const auto deed = message(relays.source[hop], relays.destination[hop]);
+            const auto deed = message(relays.source[hop], relays.destination[hop], index_->lane(hop));
             const bool is_kept = index_->is_followed(hop);
             index_->for_each_box(relays.message[hop], chunk, [&](const Tensor& tensor, const Box& box) {
                 cargo.push_back({deed, tensor, box, 0, true, is_kept});

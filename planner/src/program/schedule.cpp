@@ -101,6 +101,7 @@ private:
             const bool is_source = deed.first == program_.rank;
             operation.kind = is_source ? OperationKind::kSend : OperationKind::kReceive;
             operation.peer = is_source ? deed.second : deed.first;
+            operation.lane = deed.lane;
         } else {
             operation.kind = deed.kind;
             operation.group = own_group(deed.first);

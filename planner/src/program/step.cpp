@@ -10,6 +10,13 @@
 #include "refit/batches.hpp"
 
 namespace refit::program {
+namespace {
+
+std::tuple<std::uint32_t, std::uint32_t, std::uint32_t> key_of(const Deed& deed) {
+    return {deed.first, deed.second, deed.lane};
+}
+
+}  // namespace
 
 std::uint32_t GroupTable::intern(const std::vector<std::uint32_t>& ranks) {
     const auto [found, is_new] = known_.try_emplace(ranks, static_cast<std::uint32_t>(groups_.size()));
@@ -26,9 +33,8 @@ std::uint32_t GroupTable::place(std::uint32_t index, std::uint32_t rank) const {
 }
 
 void Step::set_messages(std::vector<Deed> messages, std::uint32_t limit) {
-    const auto pair = [](const Deed& deed) { return std::pair{deed.first, deed.second}; };
-    std::ranges::sort(messages, {}, pair);
-    const auto is_same = [&](const Deed& a, const Deed& b) { return pair(a) == pair(b); };
+    std::ranges::sort(messages, {}, key_of);
+    const auto is_same = [](const Deed& a, const Deed& b) { return key_of(a) == key_of(b); };
     messages.erase(std::unique(messages.begin(), messages.end(), is_same), messages.end());
     Postings postings;
     for (const auto& deed : messages) {
@@ -61,12 +67,10 @@ void Step::set_collectives(std::vector<Deed> collectives, const GroupTable& grou
     deeds_ = std::move(collectives);
 }
 
-std::uint32_t Step::message(std::uint32_t source, std::uint32_t destination) const {
-    const auto found =
-        std::ranges::lower_bound(deeds_, std::pair{source, destination}, {}, [](const Deed& deed) {
-            return std::pair{deed.first, deed.second};
-        });
-    if (found == deeds_.end() || found->first != source || found->second != destination) {
+std::uint32_t Step::message(std::uint32_t source, std::uint32_t destination, std::uint32_t lane) const {
+    const std::tuple key{source, destination, lane};
+    const auto found = std::ranges::lower_bound(deeds_, key, {}, key_of);
+    if (found == deeds_.end() || key_of(*found) != key) {
         throw std::logic_error{"Step: no message between these ranks"};
     }
     return static_cast<std::uint32_t>(found - deeds_.begin());

@@ -16,6 +16,7 @@ struct Deed {
     OperationKind kind = OperationKind::kSend;  ///< kSend for a message.
     std::uint32_t first = 0;                    ///< Its source; of a collective, the index of its group.
     std::uint32_t second = 0;                   ///< Its destination.
+    std::uint32_t lane = 0;                     ///< Tells messages of a pair apart that do not wait for the same.
     std::uint32_t wave = 0;                     ///< Within the step.
 };
 
@@ -61,12 +62,12 @@ public:
     [[nodiscard]] std::uint32_t waves() const noexcept { return waves_; }
 
 protected:
-    /// The messages between these pairs, which may be repeated, in waves.
+    /// The messages between these pairs in these lanes, which may be repeated, in waves.
     void set_messages(std::vector<Deed> messages, std::uint32_t limit);
     /// Collectives, in the order in which all ranks begin them.
     void set_collectives(std::vector<Deed> collectives, const GroupTable& groups, std::uint32_t limit);
-    /// Index of the message between two ranks. Pre: there is one.
-    [[nodiscard]] std::uint32_t message(std::uint32_t source, std::uint32_t destination) const;
+    /// Index of the message between two ranks in a lane. Pre: there is one.
+    [[nodiscard]] std::uint32_t message(std::uint32_t source, std::uint32_t destination, std::uint32_t lane = 0) const;
 
 private:
     std::uint32_t stage_;

@@ -65,8 +65,12 @@ private:
             const auto bytes = static_cast<double>(relays.messages[relays.message[hop]].bytes);
             const auto follows = relays.follows[hop];
             const bool is_relayed = follows != RelayTable::kNone;
-            const auto chunk = bytes / std::max(2U, relays.chunks);
+            const auto chunk = bytes / relays.chunks;
             const auto way = way_of(hop);
+            if (relays.chunks == 1) {
+                last.push_back(add_hop(hop, way, bytes, is_relayed ? TaskIds{last[follows]} : after));
+                continue;
+            }
             hops[hop].first = add_hop(hop, way, chunk, is_relayed ? TaskIds{hops[follows].first} : after);
             hops[hop].middle = add_hop(hop, way, bytes - 2.0 * chunk, {hops[hop].first});
             auto ready = TaskIds{hops[hop].middle};
