@@ -16,7 +16,8 @@ using program::OperationKind;
 using program::RankProgram;
 using program::Region;
 
-/// By region, how many waves must be complete before it may be used: those of regions that had its memory before.
+/// By region, how many waves must be complete before it may be used: those of regions that had its memory
+/// before.
 std::vector<std::uint32_t> waves_before(const RankProgram& program) {
     std::vector<std::uint32_t> before(program.regions.size(), 0);
     std::vector<std::uint32_t> order;

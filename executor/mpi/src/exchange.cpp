@@ -14,6 +14,7 @@ constexpr std::uint64_t kAlignment = 64;
 /// Of one call: MPI counts in ints.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 /// Four waves of 256 MiB bound staging; 64 messages keep a rank busy.
+/// Four waves of at most 256 MiB bound what is staged; 64 messages keep a rank busy.
 constexpr Ahead kAhead{4, 64};
 
 std::byte* pointer(std::uint64_t address) {
@@ -157,10 +158,15 @@ void Exchange::run(Observer& observer) {
     std::uint32_t wave = 0;
     while (true) {
         for (auto place = readiness_.next(); place; place = readiness_.next()) {
-            observer.begins(*place);
+            const Operation& operation = program_.waves[place->wave].operations[place->index];
+            const bool is_spoiled = observer.begins(*place);
             Ready& ready = waves_[place->wave][place->index];
             run_all(ready.copies.gives);
-            post(program_.waves[place->wave].operations[place->index], ready, *place);
+            if (is_spoiled) {
+                spoil(operation, ready);
+            }
+            const bool is_copy = is_spoiled && operation.kind == OperationKind::kSend;
+            post(operation, is_copy ? spoiled_buffer_ : ready.buffer, ready, *place);
         }
         for (; wave < readiness_.waves_done(); ++wave) {
             observer.ends_wave(wave);
@@ -170,6 +176,18 @@ void Exchange::run(Observer& observer) {
         }
         complete(observer);
     }
+}
+
+void Exchange::spoil(const Operation& operation, const Ready& ready) {
+    if (operation.kind != OperationKind::kSend) {
+        *pointer(ready.message + given_by(operation, operation.place).begin) ^= std::byte{1};
+        return;
+    }
+    spoiled_ = std::make_unique_for_overwrite<std::byte[]>(operation.bytes);
+    const auto address = reinterpret_cast<std::uint64_t>(spoiled_.get());
+    run_all(copies_of(operation, view_, address).gives);
+    spoiled_[0] ^= std::byte{1};
+    spoiled_buffer_ = bytes_at(address, operation.bytes);
 }
 
 void Exchange::complete(Observer& observer) {
@@ -203,17 +221,17 @@ MPI_Request& Exchange::request_of(const Place& place) {
     return requests_[request];
 }
 
-void Exchange::post(const Operation& operation, Ready& ready, const Place& place) {
+void Exchange::post(const Operation& operation, const TypedBuffer& buffer, Ready& ready, const Place& place) {
     const auto peer = static_cast<int>(operation.peer);
     // Of two ranks' messages with one tag, MPI keeps the order.
     const auto tag = static_cast<int>(operation.lane);
-    void* const address = ready.buffer.address;
+    void* const address = buffer.address;
     switch (operation.kind) {
         case OperationKind::kReceive:
-            MPI_Irecv(address, 1, ready.buffer.type.get(), peer, tag, messages_.get(), &request_of(place));
+            MPI_Irecv(address, 1, buffer.type.get(), peer, tag, messages_.get(), &request_of(place));
             break;
         case OperationKind::kSend:
-            MPI_Isend(address, 1, ready.buffer.type.get(), peer, tag, messages_.get(), &request_of(place));
+            MPI_Isend(address, 1, buffer.type.get(), peer, tag, messages_.get(), &request_of(place));
             break;
         case OperationKind::kBroadcast:
             post_broadcast(ready.message, {0, operation.bytes}, 0, groups_[operation.group].get(), place);

@@ -33,8 +33,8 @@ public:
         Observer(const Observer&) = delete;
         Observer& operator=(const Observer&) = delete;
         virtual ~Observer() = default;
-        /// An operation is about to be posted.
-        virtual void begins(const Place& place) = 0;
+        /// An operation is about to be posted. True: with a wrong first byte in what it gives.
+        virtual bool begins(const Place& place) = 0;
         /// An operation is complete.
         virtual void ends(const Place& place) = 0;
         /// A wave is complete, and all before it.
@@ -63,9 +63,12 @@ private:
     void make_communicators(MPI_Comm world);
     [[nodiscard]] Ready prepare(const program::Operation& operation, std::uint64_t& staged) const;
     void place(const program::Operation& operation, Ready& ready) const;
+    /// Makes the first byte of what the operation gives another one: a send's in a copy, since others may send the same
+    /// memory.
+    void spoil(const program::Operation& operation, const Ready& ready);
     /// Completes what is complete by now, at least one request.
     void complete(Observer& observer);
-    void post(const program::Operation& operation, Ready& ready, const Place& place);
+    void post(const program::Operation& operation, const TypedBuffer& buffer, Ready& ready, const Place& place);
     void post_broadcast(
         std::uint64_t address, const MessageRange& range, int root, MPI_Comm comm, const Place& place);
     void post_all_gather(const program::Operation& operation, Ready& ready, const Place& place);
@@ -81,6 +84,8 @@ private:
     std::uint64_t staging_bytes_ = 0;
     std::unique_ptr<std::byte[]> staging_;
     Readiness readiness_;
+    std::unique_ptr<std::byte[]> spoiled_;  ///< A message with a wrong byte.
+    TypedBuffer spoiled_buffer_;
     std::vector<MPI_Request> requests_;  ///< MPI_REQUEST_NULL where the place is free.
     std::vector<Place> owners_;          ///< By request.
     std::vector<int> free_;              ///< Places in `requests_`.

@@ -172,20 +172,19 @@ private:
               start_{MPI_Wtime()},
               before_{start_} {}
 
-        void begins(const Place& place) override {
+        bool begins(const Place& place) override {
             strike_until(place.wave);
-            if (corrupted_ == nullptr && transport_.strikes_now(InjectionKind::kCorrupts, place.wave)) {
-                corrupted_ = transport_.first_byte(operation(place));
-                corrupts_ = place;
-                flip();
-            }
             transport_.outstanding_->begin(place);
+            if (has_spoiled_ || !transport_.strikes_now(InjectionKind::kCorrupts, place.wave)) {
+                return false;
+            }
+            const program::Operation& operation = transport_.program_.waves[place.wave].operations[place.index];
+            has_spoiled_ = std::ranges::any_of(
+                operation.parts, [&](const program::Part& part) { return operation.gives(part); });
+            return has_spoiled_;
         }
 
         void ends(const Place& place) override {
-            if (corrupted_ != nullptr && corrupts_ == place) {
-                flip();
-            }
             transport_.outstanding_->finish(place);
             transport_.guard_->progress();
         }
@@ -213,17 +212,9 @@ private:
         }
 
     private:
-        [[nodiscard]] const program::Operation& operation(const Place& place) const {
-            return transport_.program_.waves[place.wave].operations[place.index];
-        }
         void strike_until(std::uint32_t wave) {
             for (; struck_ <= wave; ++struck_) {
                 transport_.strike(struck_);
-            }
-        }
-        void flip() {
-            if (corrupted_ != nullptr) {
-                *corrupted_ ^= std::byte{1};
             }
         }
 
@@ -232,8 +223,7 @@ private:
         double start_;
         double before_;
         std::uint32_t struck_ = 0;  ///< Waves whose faults have happened.
-        std::byte* corrupted_ = nullptr;
-        Place corrupts_;  ///< The operation that carries the corrupted byte.
+        bool has_spoiled_ = false;
     };
     friend class RunObserver;
 
@@ -323,18 +313,6 @@ private:
                 raise(dies ? SIGKILL : SIGSTOP);
             }
         }
-    }
-
-    /// The byte to corrupt: the first of what a send carries; none of an operation that gives nothing.
-    std::byte* first_byte(const program::Operation& operation) const {
-        for (const program::Landing& landing : operation.landings) {
-            if (operation.gives(operation.parts[landing.part])) {
-                const program::Region& region = program_.regions[landing.region];
-                const StridedCopy copy = copy_of(landing.box, region.box, landing.box, region.element_bytes);
-                return storage_->base(region.arena) + region.offset + copy.source;
-            }
-        }
-        return nullptr;
     }
 
     Iteration iteration_of(const std::vector<double>& mine) const {
