@@ -17,6 +17,7 @@
 #include "progress.hpp"
 #include "records_text.hpp"
 #include "refit/compare.hpp"
+#include "refit/io/measured_report.hpp"
 #include "refit/io/report_json.hpp"
 #include "refit/quantity.hpp"
 #include "session.hpp"
@@ -130,7 +131,10 @@ int answer(const Options& options,
 int run_comparison(const Options& options, const io::Library& library) {
     Faults faults;
     auto request = make_request(options, faults);
-    const auto draft = take(collect_draft(options, library, faults), faults);
+    auto draft = take(collect_draft(options, library, faults), faults);
+    if (draft && draft->fields().empty() && !options.measured.empty()) {
+        draft = take(io::read_measured_scenario(options.measured.front()), faults);
+    }
     if (draft && options.prints_config && faults.empty()) {
         return write_output(config_text(*draft), options);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -60,6 +61,19 @@ Result<std::string> rendered(const ShownPlan& shown, const Scenario& scenario, c
     return report.dump(1) + "\n";
 }
 
+/// The fields that make the scenario again: those of its file, or those that were changed beside it.
+std::map<std::string, std::string> texts_of(const io::ScenarioDraft& draft, bool are_changes) {
+    std::map<std::string, std::string> texts;
+    for (const auto& [name, field] : draft.fields()) {
+        const bool is_change = field.precedence > io::Precedence::kFile;
+        const bool is_said = name != "name" && name != "note" && name != "published" && !name.starts_with("schema");
+        if (is_said && is_change == are_changes) {
+            texts.emplace(name, field.text);
+        }
+    }
+    return texts;
+}
+
 /// Plans, writes the plan file where one is asked for, and shows the plan.
 int answer(const Scenario& scenario, Method method, const std::optional<io::PlanEncoding>& encoding, const Options& options,
            const io::Library& library, const io::ScenarioDraft& draft) {
@@ -78,7 +92,7 @@ int answer(const Scenario& scenario, Method method, const std::optional<io::Plan
     }
     if (encoding) {
         const io::PlanFile file{scenario.name, std::move(workload), std::move(*plan), scenario.cluster.train_gpus(),
-                                io::domain_starts(scenario.cluster)};
+                                io::domain_starts(scenario.cluster), texts_of(draft, false), texts_of(draft, true)};
         const auto write = [&](std::ostream& stream) {
             io::write_plan(file, *encoding, stream);
             return true;

@@ -143,11 +143,17 @@ Json report_json(const Measured& measured) {
     if (measured.predicted) {
         method["predicted_seconds"] = measured.predicted->value();
     }
-    return {{"schema", "refit.report"},
-            {"schema_version", "1.0"},
-            {"scenario", {{"name", measured.file.name}}},
-            {"machine", measured.machine},
-            {"methods", Json::array({method})}};
+    Json scenario = measured.file.scenario;
+    scenario["name"] = measured.file.name;
+    Json report{{"schema", "refit.report"},
+                {"schema_version", "1.0"},
+                {"scenario", scenario},
+                {"machine", measured.machine},
+                {"methods", Json::array({method})}};
+    if (!measured.file.changes.empty()) {
+        report["changes"] = measured.file.changes;
+    }
+    return report;
 }
 
 std::string report_text(const Measured& measured, bool is_markdown) {

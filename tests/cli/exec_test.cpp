@@ -109,6 +109,22 @@ TEST_F(Exec, ReportsInTheFormOfAPredictionThatCompareLaysBesideIt) {
     EXPECT_GT(json["rows"][0]["predicted_seconds"].get<double>(), 0.0);
 }
 
+TEST_F(Exec, LeavesAReportThatKnowsTheScenarioWithItsChanges) {
+    const auto plan = path("changed.json");
+    ASSERT_EQ(run_refit({"plan", "reshard-two-domains", "--model", "qwen3-0.6b/16", "--train", "tp2", "--method",
+                         "gather-broadcast", "-O", plan})
+                  .code,
+              0);
+    const auto measured = path("changed-measured.json");
+    ASSERT_EQ(run_exec({plan, "--runs", "3", "-o", "json", "-O", measured}).code, 0);
+    EXPECT_EQ(parsed(measured)["changes"]["model"], "qwen3-0.6b/16");
+    const auto beside = run_refit({"compare", "--measured", measured, "-o", "json"});
+    ASSERT_EQ(beside.code, 0) << beside.err;
+    const auto named = run_refit({"compare", "reshard-two-domains", "--model", "qwen3-0.6b/16", "--train", "tp2",
+                                  "--measured", measured, "-o", "json"});
+    EXPECT_EQ(Json::parse(beside.out)["rows"][0]["predicted_seconds"], Json::parse(named.out)["rows"][0]["predicted_seconds"]);
+}
+
 TEST_F(Exec, EndsWithSevenNamingTheRankWhereOneDiesOrAnElementIsWrong) {
     const auto plan = small_plan();
     const auto died = run_exec({plan, "--inject", "dies:2@0"});

@@ -43,15 +43,29 @@ public:
         auto workload = Workload::of(std::move(classes), stages_, per_stage_, generators_);
         classes_ = workload.classes();
         read_body(plan);
+        auto scenario = read_texts("scenario");
+        auto changes = read_texts("changes");
         if (!faults_.empty()) {
             return std::nullopt;
         }
-        return PlanFile{root_.text("name"), std::move(workload), std::move(plan), trainers_, std::move(starts)};
+        return PlanFile{root_.text("name"), std::move(workload), std::move(plan), trainers_, std::move(starts),
+                        std::move(scenario), std::move(changes)};
     }
 
 private:
     static constexpr std::uint64_t kMostRanks = 1U << 20U;
     static constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 40U;
+
+    std::map<std::string, std::string> read_texts(const std::string& key) {
+        std::map<std::string, std::string> texts;
+        if (root_.has(key)) {
+            const auto members = root_.object(key);
+            for (const auto& [field, value] : root_.get(key).items()) {
+                texts.emplace(field, members.text(field));
+            }
+        }
+        return texts;
+    }
 
     /// Numbers that describe a box of a tensor of this shape.
     static std::optional<Box> box_of(const Members& members, const std::string& key, const Json& numbers,

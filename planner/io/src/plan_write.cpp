@@ -34,8 +34,10 @@ public:
     /// The document, without its member "hash" where that is empty.
     void write(std::string_view hash) {
         const auto& plan = file_.plan;
-        out_.begin_object(hash.empty() ? 10 : 11);
+        const auto count = [](bool is_there) { return is_there ? 1U : 0U; };
+        out_.begin_object(10U + count(!hash.empty()) + count(!file_.scenario.empty()) + count(!file_.changes.empty()));
         list("blocks", plan.blocks, [&](const TransferBlock& block) { write_block(block); });
+        texts("changes", file_.changes);
         list("classes", file_.workload.classes(), [&](const WorkloadClass& entry) { write_class(entry); });
         text("coverage", name_of(plan.coverage));
         list("groups", plan.groups, [&](const RankGroups& groups) {
@@ -50,6 +52,7 @@ public:
         text("name", file_.name);
         out_.key("ranks");
         write_ranks();
+        texts("scenario", file_.scenario);
         text("schema", kPlanSchema);
         text("schema_version", kPlanVersion);
         list("stages", plan.stages, [&](const PlanStage& stage) { write_stage(stage); });
@@ -64,6 +67,17 @@ private:
     void text(std::string_view key, std::string_view value) {
         out_.key(key);
         out_.text(value);
+    }
+    void texts(std::string_view key, const std::map<std::string, std::string>& fields) {
+        if (fields.empty()) {
+            return;
+        }
+        out_.key(key);
+        out_.begin_object(fields.size());
+        for (const auto& [field, value] : fields) {
+            text(field, value);
+        }
+        out_.end_object();
     }
     template <class Rows, class Write>
     void each(const Rows& rows, Write write) {

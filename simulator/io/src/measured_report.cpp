@@ -23,10 +23,10 @@ std::optional<std::string> engine_of(const std::string& method) {
 }
 
 /// The fields of a resolved scenario that a draft knows; what was derived from them is left out.
-void flatten(const Json& json, const std::string& name, const std::string& origin, ScenarioDraft& draft) {
+void flatten(const Json& json, const std::string& name, Precedence precedence, const std::string& origin, ScenarioDraft& draft) {
     if (json.is_object()) {
         for (const auto& [key, value] : json.items()) {
-            flatten(value, name.empty() ? key : name + "." + key, origin, draft);
+            flatten(value, name.empty() ? key : name + "." + key, precedence, origin, draft);
         }
         return;
     }
@@ -34,8 +34,15 @@ void flatten(const Json& json, const std::string& name, const std::string& origi
     const bool is_scalar = json.is_string() || json.is_number() || json.is_boolean();
     if (is_scalar && name != "published" && !check_field_name(name)) {
         const auto text = json.is_string() ? json.get<std::string>() : json.dump();
-        draft.set(name, {text, DraftField::Kind::kText, Precedence::kFile, origin + ": /scenario"});
+        draft.set(name, {text, DraftField::Kind::kText, precedence, origin});
     }
+}
+
+ScenarioDraft draft_in(const Json& report, const std::string& origin) {
+    ScenarioDraft draft;
+    flatten(report.value("scenario", Json::object()), "", Precedence::kFile, origin + ": /scenario", draft);
+    flatten(report.value("changes", Json::object()), "", Precedence::kFlag, origin + ": /changes", draft);
+    return draft;
 }
 
 class ReportReader {
@@ -114,8 +121,7 @@ private:
     }
 
     void add_scenario() {
-        ScenarioDraft draft;
-        flatten(json_.value("scenario", Json::object()), "", origin_, draft);
+        const auto draft = draft_in(json_, origin_);
         auto scenario = resolve(draft, library_);
         if (!scenario) {
             faults_ = std::move(scenario.error());
@@ -136,6 +142,14 @@ private:
 };
 
 }  // namespace
+
+Result<ScenarioDraft> read_measured_scenario(const std::filesystem::path& file) {
+    const auto json = read_json(file);
+    if (!json) {
+        return Failure{json.error()};
+    }
+    return json->is_object() ? draft_in(*json, file.string()) : ScenarioDraft{};
+}
 
 Result<std::vector<ValidationCase>> read_measured_report(const std::filesystem::path& file,
                                                          const Library& library) {

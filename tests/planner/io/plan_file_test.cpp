@@ -64,6 +64,19 @@ void expect_same(const PlanFile& a, const PlanFile& b) {
     }
 }
 
+TEST(PlanFile, CarriesWhatTheScenarioWasAskedToBe) {
+    auto file = small_file();
+    EXPECT_FALSE(Json::parse(write_plan(file, PlanEncoding::kJson)).contains("scenario"));
+    file.scenario = {{"model", "qwen3-4b"}, {"train.layout", "tp2"}};
+    file.changes = {{"train.layout", "tp4"}};
+    for (const auto encoding : {PlanEncoding::kJson, PlanEncoding::kCbor}) {
+        const auto read = read_plan(write_plan(file, encoding), "plan").value();
+        EXPECT_EQ(read.scenario, file.scenario);
+        EXPECT_EQ(read.changes, file.changes);
+        expect_same(read, file);
+    }
+}
+
 TEST(PlanFile, ReadsBackDealtBroadcastsAndPatterns) {
     const auto scenario = shipped_scenario("qwen3-235b-h100", {{"engine.options.broadcast_root", "each-pp-stage"},
                                                                {"engine.options.broadcast_senders", "2"},

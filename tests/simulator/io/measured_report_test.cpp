@@ -84,5 +84,20 @@ TEST(MeasuredReport, RefusesWhatIsNoMeasuredRefit) {
     EXPECT_EQ(read_measured_report("no-such-file", shipped_library()).error()[0].code, ErrorCode::kIo);
 }
 
+TEST(MeasuredReport, TakesChangesOverTheScenarioAsThePlanDid) {
+    // The scenario's stages are for pp2, which the change of the layout lifts; a model of an eighth of the widths.
+    auto report = measured();
+    report["scenario"] = {{"name", "mine"},           {"model", "qwen3-4b"},  {"train.gpus", "8"},   {"train.layout", "pp2"},
+                          {"train.pipeline.first", "17"}, {"generate.gpus", "8"}, {"generate.layout", "tp8"}, {"system", "h100-nvl8"}};
+    report["changes"] = {{"model", "qwen3-4b/8"}, {"train.layout", "tp2"}};
+    const auto cases = read(report);
+    ASSERT_TRUE(cases.has_value()) << cases.error()[0].message;
+    EXPECT_EQ((*cases)[0].record.model, "qwen3-4b/8");
+    EXPECT_EQ((*cases)[0].scenario->cluster.train_gpus(), 8U);
+
+    report.erase("changes");
+    EXPECT_EQ(read(report).value()[0].record.model, "qwen3-4b");
+}
+
 }  // namespace
 }  // namespace refit::io

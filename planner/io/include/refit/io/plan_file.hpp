@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ struct PlanFile {
     Plan plan;
     std::uint32_t train_gpus = 1;
     std::vector<std::uint32_t> domain_starts;  ///< The first rank of each NVLink domain, ascending from 0.
+    /// What a scenario file said, and what flags and the environment changed of it: texts by dotted field name, which
+    /// resolve to the same scenario again. Empty for plans that were made from no scenario.
+    std::map<std::string, std::string> scenario = {};
+    std::map<std::string, std::string> changes = {};
 
     [[nodiscard]] std::uint32_t gpus() const { return train_gpus + static_cast<std::uint32_t>(workload.generator_bytes().size()); }
 };
@@ -30,7 +35,7 @@ enum class PlanEncoding : std::uint8_t { kJson, kCbor };
 /// The first rank of each domain of a cluster.
 [[nodiscard]] std::vector<std::uint32_t> domain_starts(const Cluster& cluster);
 
-/// The file's bytes, form refit.plan 1.0, as data/schema/plan.json describes it: the same plan gives the same bytes.
+/// The file's bytes, form refit.plan 1.1, as data/schema/plan.json describes it: the same plan gives the same bytes.
 /// Both encodings hold the same document and hash.
 [[nodiscard]] std::string write_plan(const PlanFile& file, PlanEncoding encoding);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "refit/io/library.hpp"
+#include "refit/io/scenario_draft.hpp"
 #include "refit/result.hpp"
 #include "refit/validate.hpp"
 
@@ -17,5 +18,9 @@ namespace refit::io {
 /// numbers; those of the scenario.
 [[nodiscard]] Result<std::vector<ValidationCase>> read_measured_report(const std::filesystem::path& file,
                                                                        const Library& library);
+
+/// The scenario that a report says it was measured with, as a draft: a report of refit-exec has the fields of its plan.
+/// Empty where it says nothing. Errors: kIo, kInvalidInput for what is no JSON.
+[[nodiscard]] Result<ScenarioDraft> read_measured_scenario(const std::filesystem::path& file);
 
 }  // namespace refit::io
