@@ -132,8 +132,14 @@ int run_comparison(const Options& options, const io::Library& library) {
     Faults faults;
     auto request = make_request(options, faults);
     auto draft = take(collect_draft(options, library, faults), faults);
-    if (draft && draft->fields().empty() && !options.measured.empty()) {
-        draft = take(io::read_measured_scenario(options.measured.front()), faults);
+    if (draft && draft->find("model") == nullptr && !options.measured.empty()) {
+        auto told = take(io::read_measured_scenario(options.measured.front()), faults);
+        for (const auto& [name, field] : draft->fields()) {
+            if (told) {
+                told->set(name, field);
+            }
+        }
+        draft = std::move(told);
     }
     if (draft && options.prints_config && faults.empty()) {
         return write_output(config_text(*draft), options);

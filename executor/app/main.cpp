@@ -88,6 +88,14 @@ Result<Request> read_request(const Options& options) {
     }
     request.job.threads = options.threads;
     request.job.streams = options.streams;
+    request.job.packs = options.packs;
+    if (options.packs && request.transport != TransportKind::kMpi) {
+        faults.push_back({ErrorCode::kInvalidInput,
+                          "packed",
+                          "only the transport mpi chooses between packing and MPI's own walk; " +
+                              std::string{name_of(request.transport)} + " was asked for",
+                          "--packed"});
+    }
     return faults.empty() ? Result<Request>{request} : fail(std::move(faults));
 }
 

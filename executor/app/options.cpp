@@ -17,7 +17,7 @@ Examples:
   refit plan deepseek-v3-h100 --model deepseek-v3/64 --method striped -O plan.json
   refit-exec plan.json                       move it on this machine, and prove every element
   refit-exec plan.json --runs 20 -o json -O measured.json
-  refit compare deepseek-v3-h100 --model deepseek-v3/64 --measured measured.json
+  refit compare --measured measured.json     beside the prediction
   refit-exec probe -O here.json              a system file of this machine
 
 Exit codes: 0 moved and verified, 2 usage, 3 input not understood, 4 cannot run here, 5 not supported, 6 file
@@ -49,6 +49,7 @@ void add_run_options(CLI::App& app, Options& options) {
         ->check(CLI::Range(1, 1024))
         ->group(group);
     app.add_flag("--stream", options.streams, "stores that bypass the caches")->group(group);
+    app.add_flag("--packed", options.packs, "mpi: pack strided messages, not let MPI walk them")->group(group);
     app.add_option("--wave", options.wave_bytes, "what a rank sends or receives in a wave (256MiB)")
         ->type_name("SIZE")
         ->group(group);

@@ -26,6 +26,7 @@ struct Options {
     std::string deadline = "30s";
     std::uint32_t threads = 0;
     bool streams = false;
+    bool packs = false;
     std::string data;    ///< A folder of safetensors shards.
     std::string system;  ///< A file that probe wrote: predict beside the measured time.
     std::string wave_bytes;

@@ -123,6 +123,17 @@ TEST_F(Exec, LeavesAReportThatKnowsTheScenarioWithItsChanges) {
     const auto named = run_refit({"compare", "reshard-two-domains", "--model", "qwen3-0.6b/16", "--train", "tp2",
                                   "--measured", measured, "-o", "json"});
     EXPECT_EQ(Json::parse(beside.out)["rows"][0]["predicted_seconds"], Json::parse(named.out)["rows"][0]["predicted_seconds"]);
+    // Flags win over what the report says.
+    const auto flags = run_refit({"compare", "--train", "tp4", "--measured", measured, "-o", "json"});
+    const auto other = run_refit({"compare", "reshard-two-domains", "--model", "qwen3-0.6b/16", "--train", "tp4",
+                                  "--measured", measured, "-o", "json"});
+    EXPECT_EQ(Json::parse(flags.out)["rows"][0]["predicted_seconds"], Json::parse(other.out)["rows"][0]["predicted_seconds"]);
+}
+
+TEST_F(Exec, RefusesToPackWhereTheTransportHasNoChoice) {
+    const auto refused = run_exec({small_plan("direct"), "--packed"});
+    EXPECT_EQ(refused.code, 3);
+    EXPECT_NE(refused.err.find("--packed"), std::string::npos) << refused.err;
 }
 
 TEST_F(Exec, EndsWithSevenNamingTheRankWhereOneDiesOrAnElementIsWrong) {

@@ -49,7 +49,52 @@ std::optional<std::uint64_t> whole_message(const Operation& operation, const Mes
     return ordered ? contiguous_memory(*ordered, side) : std::nullopt;
 }
 
+std::uint64_t aligned(std::uint64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Waves whose messages have memory of their own.
+std::uint64_t slots_of(const program::RankProgram& program) {
+    return std::min<std::uint64_t>(kAhead.waves, program.waves.size());
+}
+
+/// How a message lies in memory.
+struct Way {
+    std::optional<std::uint64_t> whole;            ///< As one stretch, from this address on.
+    std::optional<std::vector<StridedCopy>> walk;  ///< As MPI can walk it.
+    [[nodiscard]] bool is_staged() const { return !whole && !walk; }
+};
+
+Way way_of(const Operation& operation, const RankView& view, MpiWire wire) {
+    const MessageCopies copies = copies_of(operation, view, 0);
+    Way way;
+    if (operation.kind != OperationKind::kAllGather) {
+        way.whole = whole_message(operation, copies);
+    }
+    if (!way.whole && wire == MpiWire::kDatatypes && !operation.is_collective()) {
+        way.walk = walk_of(operation, copies);
+    }
+    return way;
+}
+
 }  // namespace
+
+std::uint64_t staging_bytes(const program::RankProgram& program, MpiWire wire) {
+    RankView view{program.regions, {}};
+    for (std::size_t arena = 0; arena < program::kArenas; ++arena) {
+        view.arenas[arena] = (arena + 1) << 48U;  // Apart, as in memory.
+    }
+    std::uint64_t most = 0;
+    for (const program::Wave& wave : program.waves) {
+        std::uint64_t staged = 0;
+        for (const Operation& operation : wave.operations) {
+            const bool is_staged = operation.bytes > 0 && way_of(operation, view, wire).is_staged();
+            staged += is_staged ? aligned(operation.bytes) : 0;
+        }
+        most = std::max(most, staged);
+    }
+    return most * slots_of(program);
+}
 
 Exchange::Exchange(const program::RankProgram& program,
                    const RankView& view,
@@ -71,9 +116,8 @@ Exchange::Exchange(const program::RankProgram& program,
         }
         most_staged = std::max(most_staged, staged);
     }
-    const auto slots = std::min<std::uint64_t>(kAhead.waves, waves_.size());
-    staging_bytes_ = most_staged * slots;
-    staging_ = std::make_unique_for_overwrite<std::byte[]>(staging_bytes_ + kAlignment);
+    const auto slots = slots_of(program);
+    staging_ = std::make_unique_for_overwrite<std::byte[]>(most_staged * slots + kAlignment);
     for (std::size_t wave = 0; wave < waves_.size(); ++wave) {
         for (std::size_t index = 0; index < waves_[wave].size(); ++index) {
             Ready& ready = waves_[wave][index];
@@ -111,26 +155,22 @@ Exchange::Ready Exchange::prepare(const Operation& operation, std::uint64_t& sta
     if (operation.bytes == 0) {
         return ready;
     }
-    const MessageCopies copies = copies_of(operation, view_, 0);
-    const std::optional<std::uint64_t> whole =
-        operation.kind == OperationKind::kAllGather ? std::nullopt : whole_message(operation, copies);
-    if (whole) {
-        ready.message = *whole;
+    const Way way = way_of(operation, view_, wire_);
+    if (way.whole) {
+        ready.message = *way.whole;
         if (!operation.is_collective()) {
-            ready.buffer = bytes_at(*whole, operation.bytes);
+            ready.buffer = bytes_at(*way.whole, operation.bytes);
         }
         return ready;
     }
-    if (wire_ == MpiWire::kDatatypes && !operation.is_collective()) {
-        if (const auto walk = walk_of(operation, copies)) {
-            const bool gives = operation.kind == OperationKind::kSend;
-            ready.buffer = memory_of(*walk, gives ? MemorySide::kSource : MemorySide::kDestination);
-            return ready;
-        }
+    if (way.walk) {
+        const bool gives = operation.kind == OperationKind::kSend;
+        ready.buffer = memory_of(*way.walk, gives ? MemorySide::kSource : MemorySide::kDestination);
+        return ready;
     }
     ready.is_staged = true;
     ready.staging = staged;
-    staged += (operation.bytes + kAlignment - 1) / kAlignment * kAlignment;
+    staged += aligned(operation.bytes);
     return ready;
 }
 

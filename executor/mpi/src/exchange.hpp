@@ -15,6 +15,9 @@
 
 namespace refit::exec::mpi {
 
+/// What a rank stages messages in, beside its program's arenas. Unit: byte.
+[[nodiscard]] std::uint64_t staging_bytes(const program::RankProgram& program, MpiWire wire);
+
 /// One rank's program as MPI calls, with datatypes, communicators and staging made once.
 class Exchange {
 public:
@@ -43,8 +46,6 @@ public:
 
     /// Runs all waves.
     void run(Observer& observer);
-
-    [[nodiscard]] std::uint64_t staging_bytes() const noexcept { return staging_bytes_; }
 
 private:
     /// An operation made ready.
@@ -81,7 +82,6 @@ private:
     Communicator messages_;
     std::vector<Communicator> groups_;
     std::vector<ReadyWave> waves_;
-    std::uint64_t staging_bytes_ = 0;
     std::unique_ptr<std::byte[]> staging_;
     Readiness readiness_;
     std::unique_ptr<std::byte[]> spoiled_;  ///< A message with a wrong byte.

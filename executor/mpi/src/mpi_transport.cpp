@@ -68,6 +68,7 @@ public:
 
     Result<void> prepare(const Job& job) override {
         job_ = job;
+        wire_ = job.packs ? MpiWire::kPacked : wire_;
         if (job.schedule->ranks() != ranks_) {
             const std::string ranks = std::to_string(job.schedule->ranks());
             return fail(ErrorCode::kInvalidInput,
@@ -271,7 +272,7 @@ private:
         MPI_Comm machine = MPI_COMM_NULL;
         MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
         const mpi::Communicator owner{machine};
-        std::uint64_t needed = bytes_needed(program_).count();
+        std::uint64_t needed = bytes_needed(program_).count() + mpi::staging_bytes(program_, wire_);
         std::uint64_t available = this_machine().available.count();
         MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_UINT64_T, MPI_SUM, machine);
         MPI_Allreduce(MPI_IN_PLACE, &available, 1, MPI_UINT64_T, MPI_MIN, machine);

@@ -22,6 +22,7 @@ struct Job {
     std::chrono::milliseconds deadline{30'000};   ///< For each call that waits for other ranks.
     std::uint32_t threads = 0;                    ///< Of one process; 0: as many as the machine has.
     bool streams = false;               ///< Stores that bypass the caches, where the machine has them.
+    bool packs = false;                 ///< `mpi`: strided messages are packed first, not walked by MPI.
     std::vector<Injection> injections;  ///< For tests of how a run fails.
     const TensorSource* data =
         nullptr;  ///< What to move, in place of made-up values; outlives the transport.
