@@ -187,6 +187,13 @@ EgressShares least_egress(const std::vector<EgressGroup>& groups, const std::vec
     EgressShares all;
     all.flow.resize(groups.size());
     for (const auto& component : components_of(groups, rates.size())) {
+        const auto has_bytes = [&](std::uint32_t group) { return groups[group].bytes > 0.0; };
+        if (std::ranges::none_of(component.groups, has_bytes)) {
+            for (const auto group : component.groups) {
+                all.flow[group].assign(groups[group].nodes.size(), 0.0);
+            }
+            continue;
+        }
         auto shares = component.groups.size() == 1 ? proportional(groups[component.groups.front()], rates)
                                                    : Network{component, groups, rates}.solve();
         for (std::size_t i = 0; i < component.groups.size(); ++i) {

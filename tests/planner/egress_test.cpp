@@ -36,6 +36,14 @@ TEST(Egress, FindsTheCutInsideALargerSet) {
     EXPECT_EQ(shares.cut, (std::vector<std::uint32_t>{0, 1}));
 }
 
+TEST(Egress, OfNothingTakesNoTime) {
+    // Groups 0 and 1 share a node and hold nothing; group 2 sends its 6 in 3 s.
+    const auto shares = least_egress({{{0, 1}, 0.0}, {{1}, 0.0}, {{2}, 6.0}}, {1.0, 1.0, 2.0});
+    EXPECT_DOUBLE_EQ(shares.seconds, 3.0);
+    EXPECT_EQ(shares.flow, (std::vector<std::vector<double>>{{0.0, 0.0}, {0.0}, {6.0}}));
+    EXPECT_EQ(shares.cut, (std::vector<std::uint32_t>{2}));
+}
+
 TEST(Egress, KeepsApartWhatSharesNoNode) {
     const auto shares = least_egress({{{0}, 3.0}, {{1}, 8.0}}, {1.0, 2.0});
     EXPECT_DOUBLE_EQ(shares.seconds, 4.0);
