@@ -13,6 +13,7 @@ int run_plan(const Options& options, const io::Library& library);
 int run_simulate(const Options& options, const io::Library& library);
 int run_show(const Options& options, const io::Library& library);
 int run_fit(const Options& options, const io::Library& library);
+int run_membership(const Options& options, const io::Library& library);
 int run_validate(const Options& options, const io::Library& library);
 
 }  // namespace refit::cli

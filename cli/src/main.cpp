@@ -34,6 +34,8 @@ int run(const Options& options) {
             return run_validate(options, *library);
         case Command::kFit:
             return run_fit(options, *library);
+        case Command::kMembership:
+            return run_membership(options, *library);
         case Command::kCompare:
         case Command::kExplain:
             break;

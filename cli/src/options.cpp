@@ -31,7 +31,7 @@ const std::map<std::string, Format> kFormats{
     {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}, {"md", Format::kMarkdown}};
 
 constexpr std::array kCommands{Command::kCompare, Command::kExplain, Command::kCheck, Command::kPlan, Command::kSimulate, Command::kShow,
-                               Command::kValidate, Command::kFit};
+                               Command::kValidate, Command::kFit, Command::kMembership};
 constexpr const char* kOutputGroup = "What to show";
 
 /// What CLI11 fills; turned into Options afterwards.
@@ -198,6 +198,24 @@ void add_fit(CLI::App& command, Options& options, Raw& raw) {
     command.get_option("-O")->description("write the engine file, with the fitted constants, whole or not at all");
 }
 
+void add_membership(CLI::App& command, Options& options, Raw& raw) {
+    const char* group = "Scenario";
+    command.add_option("scenario", options.scenario, "a scenario, a scenario file, or a NeMo RL recipe (.yaml)")->type_name("");
+    command.add_option("--lose", options.lost, "GPUs that go, with their replicas: 1node, 8gpu")
+        ->type_name("N(node|gpu)")
+        ->allow_extra_args(false)
+        ->delimiter(',')
+        ->group(group);
+    command.add_option("--gain", options.gained, "GPUs that come, as whole replicas: 2node")
+        ->type_name("N(node|gpu)")
+        ->allow_extra_args(false)
+        ->delimiter(',')
+        ->group(group);
+    add_scenario_options(command, raw);
+    add_methods(command, options);
+    add_output_options(command, options, raw);
+}
+
 void add_commands(CLI::App& app, Options& options, Raw& raw) {
     auto& compare = *app.add_subcommand("compare", "methods side by side: time, traffic, bound, memory, what to try");
     compare.add_flag("--simulate", options.simulates, "also run each method event by event")->group(kOutputGroup);
@@ -214,6 +232,7 @@ void add_commands(CLI::App& app, Options& options, Raw& raw) {
     add_show(*app.add_subcommand("show", "what a model has, who holds what, where every element sits"), options, raw);
     add_validate(*app.add_subcommand("validate", "every published time beside its prediction, and how far off they are"), options, raw);
     add_fit(*app.add_subcommand("fit", "an engine's constants from published or measured times, or from nccl-tests"), options, raw);
+    add_membership(*app.add_subcommand("membership", "what losing and adding generation GPUs costs: rebuild against shrink and grow"), options, raw);
 }
 
 bool wants_color(const Raw& raw) {
@@ -305,6 +324,8 @@ const char* name_of(Command command) noexcept {
             return "validate";
         case Command::kFit:
             return "fit";
+        case Command::kMembership:
+            return "membership";
         case Command::kCompare:
             break;
     }

@@ -11,7 +11,7 @@
 
 namespace refit::cli {
 
-enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate, kShow, kValidate, kFit };
+enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate, kShow, kValidate, kFit, kMembership };
 [[nodiscard]] const char* name_of(Command command) noexcept;
 enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 
@@ -47,6 +47,8 @@ struct Options {
     std::vector<std::string> measured;                             ///< For kFit: reports of what was measured.
     std::vector<std::string> nccl_logs;                            ///< For kFit: output of nccl-tests.
     std::vector<std::string> steps;
+    std::vector<std::string> lost;                                 ///< For kMembership: "1node", "8gpu".
+    std::vector<std::string> gained;
     Format format = Format::kTable;
     std::string output;
     bool simulates = false;                                        ///< For kCompare and kValidate: run each plan event by event (too).

@@ -24,6 +24,12 @@ std::string command_text(const Options& options) {
     for (const auto& method : options.methods) {
         text += " --method " + quoted(method);
     }
+    for (const auto& run : options.lost) {
+        text += " --lose " + quoted(run);
+    }
+    for (const auto& run : options.gained) {
+        text += " --gain " + quoted(run);
+    }
     for (const auto& step : options.steps) {
         text += " --step-time " + quoted(step);
     }

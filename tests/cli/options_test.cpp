@@ -24,7 +24,8 @@ TEST(Help, FitsAboutOneScreen) {
                                                       {"compare", "--help"},
                                                       {"explain", "--help"},
                                                       {"check", "--help"},
-                                                      {"show", "--help"}}) {
+                                                      {"show", "--help"},
+                                                      {"membership", "--help"}}) {
         const auto outcome = run_refit(arguments);
         EXPECT_EQ(outcome.code, 0);
         EXPECT_EQ(outcome.err, "");

@@ -4,7 +4,7 @@
 
 usage: validate.py SCHEMA FOLDER
        validate.py SCHEMA FOLDER-OF-SCENARIOS PROGRAM
-       validate.py SCHEMA plan-report|plan-file|simulation|validation|fit PROGRAM
+       validate.py SCHEMA plan-report|plan-file|simulation|validation|fit|membership PROGRAM
        validate.py SCHEMA measured|measured-comparison PROGRAM EXECUTOR
 
 Also tries the schema itself: without a required key, with a key more, and with a newer major version nothing may pass.
@@ -42,6 +42,14 @@ SIMULATIONS = (
     ["deepseek-v3-gb200", "--method", "gather-broadcast"],
     ["qwen3-235b-h100", "--method", "direct"],
     ["reshard-one-domain", "--method", "optimal"],
+)
+
+
+# The last one has a method that is refused.
+MEMBERSHIPS = (
+    ["deepseek-v3-h100", "--lose", "1node", "--gain", "2node"],
+    ["qwen3-235b-h100", "--lose", "1node,1gpu"],
+    ["deepseek-v3-h100", "--gain", "4node", "--generate", "tp16.pp2", "--method", "direct,hybrid"],
 )
 
 
@@ -108,6 +116,10 @@ def documents(folder, program):
         return
     if folder == "fit":
         yield "fit", report(program, [], "fit")
+        return
+    if folder == "membership":
+        for words in MEMBERSHIPS:
+            yield " ".join(words), report(program, words, "membership")
         return
     if folder == "simulation":
         for words in SIMULATIONS:

@@ -283,6 +283,29 @@ Result<ScenarioDraft> Library::scenario(const std::string& name) const {
     return draft_from_json(*json, is_path(name) ? name : name + ".json");
 }
 
+Result<MembershipConstants> Library::membership() const {
+    const auto file = folder_ / "membership" / "nccl.json";
+    const auto json = read_schema(file, "refit.membership-constants");
+    if (!json) {
+        return Failure{json.error()};
+    }
+    Faults faults;
+    FigureReader reader{*json, file.string(), faults};
+    MembershipConstants constants{reader.constant("shrink"),
+                                  reader.constant("shrink_per_gpu"),
+                                  reader.constant("grow"),
+                                  reader.constant("grow_per_gpu"),
+                                  reader.constant("rebuild"),
+                                  reader.constant("rebuild_per_gpu"),
+                                  reader.constant("setup_after_shrink"),
+                                  reader.constant("setup_after_grow"),
+                                  reader.constant("setup_after_rebuild"),
+                                  reader.count("gpus_least"),
+                                  reader.count("gpus_most")};
+    reader.refuse_unknown({"schema", "schema_version", "name", "title"});
+    return faults.empty() ? Result<MembershipConstants>{std::move(constants)} : fail(std::move(faults));
+}
+
 Result<std::vector<PublishedRecord>> Library::published() const {
     return read_published_records(folder_ / "published" / "timings.json");
 }

@@ -8,6 +8,7 @@
 #include "refit/engine.hpp"
 #include "refit/inventory.hpp"
 #include "refit/io/scenario_draft.hpp"
+#include "refit/membership.hpp"
 #include "refit/published.hpp"
 #include "refit/result.hpp"
 #include "refit/rules.hpp"
@@ -39,6 +40,8 @@ public:
     }
     /// The engine's support rules of a version.
     [[nodiscard]] Result<RuleSet> rules(const std::string& engine, const std::string& version) const;
+    /// What changing the members of NCCL communicators costs.
+    [[nodiscard]] Result<MembershipConstants> membership() const;
     /// A scenario, or a NeMo RL recipe (a .yaml file).
     [[nodiscard]] Result<ScenarioDraft> scenario(const std::string& name) const;
     [[nodiscard]] Result<std::vector<PublishedRecord>> published() const;
