@@ -33,7 +33,7 @@ MembershipConstants round_constants() {
     return constants;
 }
 
-MembershipChange changed(std::uint32_t lost, std::uint32_t gained) {
+MembershipChange members_changed(std::uint32_t lost, std::uint32_t gained) {
     MembershipChange change;
     change.replicas_before = 8;
     change.lost_replicas = lost;
@@ -52,8 +52,8 @@ const std::vector<CommunicatorKind> kOneOf90{{1, 90}};
 
 /// 1 + 0.01 · 100 = 2 s, from 0.5 + 0.5 to 1.5 + 2; it had 100 ranks. Connections: those after a shrink.
 TEST(MembershipCost, AShrinkCountsTheRanksThatThereWere) {
-    const auto cost =
-        membership_cost(MembershipWay::kShrinkAndGrow, changed(1, 0), kOneOf100, kOneOf90, round_constants());
+    const auto cost = membership_cost(
+        MembershipWay::kShrinkAndGrow, members_changed(1, 0), kOneOf100, kOneOf90, round_constants());
     expect_time(cost.change, 2.0, 1.0, 3.5);
     expect_time(cost.setup, 1.8, 1.5, 2.0);
     expect_time(cost.lost(), 3.8, 2.5, 5.5);
@@ -61,16 +61,16 @@ TEST(MembershipCost, AShrinkCountsTheRanksThatThereWere) {
 
 /// 2 + 0.02 · 100 = 4 s, from 1.5 + 1 to 3 + 3; it then has 100 ranks.
 TEST(MembershipCost, AGrowCountsTheRanksThatThereThenAre) {
-    const auto cost =
-        membership_cost(MembershipWay::kShrinkAndGrow, changed(0, 1), kOneOf90, kOneOf100, round_constants());
+    const auto cost = membership_cost(
+        MembershipWay::kShrinkAndGrow, members_changed(0, 1), kOneOf90, kOneOf100, round_constants());
     expect_time(cost.change, 4.0, 2.5, 6.0);
     expect_time(cost.setup, 1.2, 0.8, 2.2);
 }
 
 /// 2 + (2 + 0.02 · 90 = 3.8) = 5.8 s, low 1 + 2.4, high 3.5 + 5.7; connections once: the larger of each end.
 TEST(MembershipCost, BothFollowEachOtherAndConnectOnce) {
-    const auto cost =
-        membership_cost(MembershipWay::kShrinkAndGrow, changed(2, 1), kOneOf100, kOneOf90, round_constants());
+    const auto cost = membership_cost(
+        MembershipWay::kShrinkAndGrow, members_changed(2, 1), kOneOf100, kOneOf90, round_constants());
     expect_time(cost.change, 5.8, 3.4, 9.2);
     expect_time(cost.setup, 1.8, 1.5, 2.2);
 }
@@ -81,14 +81,14 @@ TEST(MembershipCost, BothFollowEachOtherAndConnectOnce) {
 TEST(MembershipCost, ARebuildMakesEveryCommunicatorOnce) {
     const std::vector<CommunicatorKind> after{{1, 90}, {2, 50}};
     const auto cost =
-        membership_cost(MembershipWay::kRebuild, changed(2, 1), kOneOf100, after, round_constants());
+        membership_cost(MembershipWay::kRebuild, members_changed(2, 1), kOneOf100, after, round_constants());
     expect_time(cost.change, 19.6, 4.8, 27.5);
     expect_time(cost.setup, 4.8, 0.7, 7.2);
 }
 
 TEST(MembershipCost, NothingThatChangesCostsNothing) {
-    const auto cost =
-        membership_cost(MembershipWay::kRebuild, changed(0, 0), kOneOf100, kOneOf100, round_constants());
+    const auto cost = membership_cost(
+        MembershipWay::kRebuild, members_changed(0, 0), kOneOf100, kOneOf100, round_constants());
     expect_time(cost.lost(), 0.0, 0.0, 0.0);
 }
 
@@ -126,7 +126,7 @@ TEST(MembershipCost, ThePublishedDemonstrationLiesWithinTheRange) {
     const auto constants = shipped_library().membership().value();
     const std::vector<CommunicatorKind> before{{1, 32}};
     const auto cost =
-        membership_cost(MembershipWay::kShrinkAndGrow, changed(1, 0), before, before, constants);
+        membership_cost(MembershipWay::kShrinkAndGrow, members_changed(1, 0), before, before, constants);
     // 1.29 + 0.00163 · 32.
     EXPECT_NEAR(cost.change.value.value(), 1.34216, 1e-9);
     EXPECT_LE(cost.change.low.value(), 1.41);
