@@ -112,6 +112,7 @@ int show_window(const Arguments& arguments, const io::Library& library, int argc
             return refuse(opened.error());
         }
         window.start(std::move(*opened));
+        window.recent().add(QString::fromStdString(arguments.target));
     }
     window.show();
     if (!arguments.shot.empty()) {

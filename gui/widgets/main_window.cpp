@@ -19,6 +19,7 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSignalBlocker>
+#include <QSplitter>
 #include <QStatusBar>
 #include <QTabBar>
 #include <QTextBrowser>
@@ -84,42 +85,52 @@ MainWindow::MainWindow(io::Library library, const QString& settings) : library_{
 MainWindow::~MainWindow() = default;
 
 void MainWindow::make_view() {
-    auto* middle = new QWidget;
-    auto* column = new QVBoxLayout{middle};
+    auto* both = new QSplitter{Qt::Horizontal};
+    both->setChildrenCollapsible(false);
+    both->addWidget(make_pane(tabs_, view_, QStringLiteral("Picture")));
+    both->addWidget(make_pane(beside_tabs_, beside_, QStringLiteral("Picture beside")));
+    view_->setObjectName(QStringLiteral("picture"));
+    beside_->parentWidget()->hide();
+    setCentralWidget(both);
+    connect(tabs_, &QTabBar::currentChanged, this, [this](int index) { set_view(static_cast<View>(index)); });
+    connect(beside_tabs_, &QTabBar::currentChanged, this, [this](int index) { set_beside(static_cast<View>(index)); });
+    make_search();
+}
+
+QWidget* MainWindow::make_pane(QTabBar*& tabs, SceneView*& view, const QString& name) {
+    auto* pane = new QWidget;
+    auto* column = new QVBoxLayout{pane};
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    tabs_ = new QTabBar;
-    tabs_->setAccessibleName(QStringLiteral("Views"));
-    tabs_->setExpanding(false);
-    tabs_->setDocumentMode(true);
+    tabs = new QTabBar;
+    tabs->setAccessibleName(QStringLiteral("Views of ") + name.toLower());
+    tabs->setExpanding(false);
+    tabs->setDocumentMode(true);
     for (const auto one : kViews) {
-        tabs_->addTab(text(title_of(one)));
+        tabs->addTab(text(title_of(one)));
     }
-    view_ = new SceneView;
-    view_->setAccessibleName(QStringLiteral("Picture"));
-    view_->setObjectName(QStringLiteral("picture"));
-    column->addWidget(tabs_);
-    column->addWidget(view_, 1);
-    setCentralWidget(middle);
-    connect(tabs_, &QTabBar::currentChanged, this, [this](int index) { set_view(static_cast<View>(index)); });
-    view_->on_select = [this](const Target& target) { select(target); };
-    view_->on_drill = [this](const Target& target) { drill(target, 1); };
-    view_->on_rise = [this] { drill({}, -1); };
-    view_->on_zoom = [this](double factor, double about) { zoom(factor, about); };
-    view_->on_pan = [this](double share) { pan(share); };
-    view_->on_range = [this](double from, double to) {
+    view = new SceneView;
+    view->setAccessibleName(name);
+    column->addWidget(tabs);
+    column->addWidget(view, 1);
+    view->on_select = [this](const Target& target) { select(target); };
+    view->on_drill = [this](const Target& target) { drill(target, 1); };
+    view->on_rise = [this] { drill({}, -1); };
+    view->on_zoom = [this](double factor, double about) { zoom(factor, about); };
+    view->on_pan = [this](double share) { pan(share); };
+    view->on_range = [this](double from, double to) {
         const auto window = state().window.value_or(TimeWindow{0.0, end()});
         auto next = state();
         next.window = TimeWindow{window.from + from * window.length(), window.from + to * window.length()};
         look(next);
     };
-    view_->on_scroll = [this](double pixels) {
+    view->on_scroll = [this](double pixels) {
         auto next = state();
         next.scroll = std::max(0.0, next.scroll + pixels);
         views_.push(next, "scroll");
         refresh();
     };
-    make_search();
+    return pane;
 }
 
 void MainWindow::make_search() {
@@ -227,6 +238,11 @@ void MainWindow::make_menus() {
         }
         action->setShortcuts(keys);
         connect(action, &QAction::triggered, this, [this, id = command.id] { run(id); });
+        if (command.id == "open") {
+            auto* recent = menu->addMenu(QStringLiteral("Open again"));
+            recent->setObjectName(QStringLiteral("recent"));
+            recent_.show_in(recent, [this](const QString& file) { open(file.toStdString()); });
+        }
     }
     auto* docks = menus["View"]->addMenu(QStringLiteral("Panels"));
     for (auto* dock : findChildren<QDockWidget*>()) {
@@ -309,19 +325,30 @@ void MainWindow::compose() {
     }
 }
 
-void MainWindow::refresh() {
-    view_->set_selection(state().selection);
+void MainWindow::show_in(SceneView& view, View what) {
+    view.set_selection(state().selection);
     if (shown_ && (faults_.empty() || !shown_->a.report.refused.empty())) {
-        view_->show_scene([shown = shown_, how = state()](double width, double height) { return make_scene(*shown, how, width, height); });
-        strip_->show_scene([shown = shown_, how = state()](double width, double height) { return make_strip(*shown, how, width, height); });
+        auto how = state();
+        how.view = what;
+        view.show_scene([shown = shown_, how](double width, double height) { return make_scene(*shown, how, width, height); });
     } else if (!faults_.empty()) {
         auto lines = lines_of(faults_);
         lines.emplace_back("Undo (Ctrl+Z) takes the last change back; the left panel applies a suggestion with one click.");
-        view_->show_scene([lines](double width, double height) { return make_message("This cannot be computed", lines, width, height); });
+        view.show_scene([lines](double width, double height) { return make_message("This cannot be computed", lines, width, height); });
     } else {
-        view_->show_scene([](double width, double height) {
+        view.show_scene([](double width, double height) {
             return make_message("Computing", {"the first answer takes a second or two"}, width, height);
         });
+    }
+}
+
+void MainWindow::refresh() {
+    show_in(*view_, state().view);
+    if (tastes_.beside) {
+        show_in(*beside_, *tastes_.beside);
+    }
+    if (shown_ && (faults_.empty() || !shown_->a.report.refused.empty())) {
+        strip_->show_scene([shown = shown_, how = state()](double width, double height) { return make_strip(*shown, how, width, height); });
     }
     refresh_side();
 }
@@ -347,17 +374,17 @@ void MainWindow::apply_theme() {
     QApplication::setPalette(palette_of(theme()));
     auto font = QApplication::font();
     font.setFamily(font_family());
-    font.setPixelSize(static_cast<int>(13.0 * text_scale_));
+    font.setPixelSize(static_cast<int>(13.0 * tastes_.text_scale));
     QApplication::setFont(font);
-    for (auto* one : {view_, strip_}) {
-        one->set_style({theme(), text_scale_});
+    for (auto* one : {view_, beside_, strip_}) {
+        one->set_style({theme(), tastes_.text_scale});
     }
     refresh_side();
 }
 
 Theme MainWindow::theme() const {
-    if (theme_) {
-        return *theme_;
+    if (tastes_.theme) {
+        return *tastes_.theme;
     }
     // Qt 6.4 cannot tell the system's theme: the palette at the start does.
     static const bool is_dark = QApplication::palette().color(QPalette::Window).lightness() < 128;
@@ -388,6 +415,7 @@ void MainWindow::finish() {
     answers_.finish();
     QCoreApplication::sendPostedEvents(this);
     view_->finish();
+    beside_->finish();
     strip_->finish();
 }
 

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <QMainWindow>
 
-#include "refit/gui/answer.hpp"
+#include "edited.hpp"
+#include "recent_files.hpp"
 #include "refit/gui/history.hpp"
 #include "refit/gui/open.hpp"
 #include "refit/gui/views.hpp"
@@ -30,14 +30,6 @@ namespace refit::gui {
 
 class ScenarioPanel;
 class SceneView;
-
-/// What undo goes back over: the scenario, the methods, the filter, and what is pinned.
-struct Edited {
-    Question question;
-    Filter filter;
-    std::shared_ptr<const Answer> pinned;
-    bool operator==(const Edited&) const = default;
-};
 
 /// The program's window: one question, one selection, one filter and one window of time for all views.
 class MainWindow : public QMainWindow {
@@ -62,6 +54,8 @@ public:
     std::string set_filter(const std::string& text);
     void select(const Target& target);
     void set_view(View view);
+    /// A second view beside the first, of the same selection, filter and window of time; nothing: one view.
+    void set_beside(std::optional<View> view);
     void set_theme(std::optional<Theme> theme);
     void save_settings();
     /// Waits until the answer and the pictures are there.
@@ -73,6 +67,8 @@ public:
     [[nodiscard]] const Faults& faults() const noexcept { return faults_; }
     [[nodiscard]] Theme theme() const;
     [[nodiscard]] SceneView& view() noexcept { return *view_; }
+    [[nodiscard]] SceneView& beside() noexcept { return *beside_; }
+    [[nodiscard]] RecentFiles& recent() noexcept { return recent_; }
     [[nodiscard]] QString details() const;
     [[nodiscard]] QString result() const;
     [[nodiscard]] bool is_busy() const noexcept { return is_busy_; }
@@ -88,6 +84,7 @@ protected:
 private:
     void make_docks();
     void make_view();
+    QWidget* make_pane(QTabBar*& tabs, SceneView*& view, const QString& name);
     void make_search();
     QDockWidget* dock(const QString& title, QWidget* widget, Qt::DockWidgetArea area);
     void make_bottom_docks();
@@ -104,6 +101,7 @@ private:
     void compose();
     void look(const ViewState& state);
     void refresh();
+    void show_in(SceneView& view, View what);
     void refresh_side();
     void apply_theme();
     void zoom(double factor, double about);
@@ -126,17 +124,18 @@ private:
     std::shared_ptr<const Answer> shown_;  ///< With what is measured and pinned.
     std::map<Method, Measured> measured_;
     Faults faults_;
-    std::optional<Theme> theme_;
-    double text_scale_ = 1.0;
-    bool has_reduced_motion_ = false;
+    Tastes tastes_;
     bool is_busy_ = false;
     std::string file_;
     std::map<std::string, std::function<void()>, std::less<>> handlers_;
     std::map<std::string, std::size_t, std::less<>> runs_;
     QByteArray first_layout_;
 
+    RecentFiles recent_;
     QTabBar* tabs_ = nullptr;
+    QTabBar* beside_tabs_ = nullptr;
     SceneView* view_ = nullptr;
+    SceneView* beside_ = nullptr;
     SceneView* strip_ = nullptr;
     ScenarioPanel* panel_ = nullptr;
     QTextBrowser* details_ = nullptr;

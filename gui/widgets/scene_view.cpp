@@ -221,6 +221,14 @@ void SceneView::paintEvent(QPaintEvent*) {
     }
 }
 
+/// Only what an outline covers is painted anew: that is what keeps a pointer's moves cheap.
+void SceneView::update_element(std::optional<std::size_t> element) {
+    if (element && *element < scene_->elements.size()) {
+        const auto& frame = scene_->elements[*element].frame;
+        update(QRectF{frame.x, frame.y, frame.width, frame.height}.adjusted(-4.0, -4.0, 4.0, 4.0).toAlignedRect());
+    }
+}
+
 void SceneView::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     rebuild();
@@ -244,9 +252,10 @@ void SceneView::mouseMoveEvent(QMouseEvent* event) {
     }
     const auto hit = scene_->hit({at.x(), at.y()});
     if (hit != hovered_) {
+        update_element(hovered_);
         hovered_ = hit;
         setCursor(hit ? Qt::PointingHandCursor : Qt::ArrowCursor);
-        update();
+        update_element(hovered_);
     }
 }
 
@@ -284,8 +293,8 @@ void SceneView::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void SceneView::leaveEvent(QEvent*) {
+    update_element(hovered_);
     hovered_.reset();
-    update();
 }
 
 void SceneView::wheelEvent(QWheelEvent* event) {
@@ -305,10 +314,11 @@ void SceneView::step(int by) {
     if (count == 0) {
         return;
     }
+    update_element(focused_);
     auto at = focused_ ? static_cast<std::ptrdiff_t>(*focused_) + by : by > 0 ? 0 : count - 1;
     at = (at % count + count) % count;
     focused_ = static_cast<std::size_t>(at);
-    update();
+    update_element(focused_);
     QAccessibleEvent focus{this, QAccessible::Focus};
     focus.setChild(static_cast<int>(at));
     QAccessible::updateAccessibility(&focus);

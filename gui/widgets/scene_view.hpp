@@ -68,6 +68,7 @@ private:
     };
 
     void rebuild();
+    void update_element(std::optional<std::size_t> element);
     void take(Picture picture);
     [[nodiscard]] double share_of(double x) const;
 

@@ -9,6 +9,7 @@
 #include <QFile>
 #include <QLineEdit>
 #include <QSignalBlocker>
+#include <QTabBar>
 #include <QTimer>
 
 #include "main_window.hpp"
@@ -37,9 +38,11 @@ void MainWindow::open(const std::string& target) {
     if (!opened) {
         faults_ = std::move(opened.error());
         refresh();
-        tell(text(target) + QStringLiteral(" could not be opened"));
+        const bool is_forgotten = recent_.forget_missing(text(target));
+        tell(text(target) + (is_forgotten ? QStringLiteral(" is not there any more; it is not listed any longer") : QStringLiteral(" could not be opened")));
         return;
     }
+    recent_.add(text(target));
     if (opened->what == "measurement") {
         measured_ = opened->measured;
     }
@@ -190,8 +193,18 @@ void MainWindow::set_view(View view) {
     look(next);
 }
 
+void MainWindow::set_beside(std::optional<View> view) {
+    tastes_.beside = view;
+    const QSignalBlocker blocked{beside_tabs_};
+    if (view) {
+        beside_tabs_->setCurrentIndex(static_cast<int>(*view));
+    }
+    beside_->parentWidget()->setVisible(view.has_value());
+    refresh();
+}
+
 void MainWindow::set_theme(std::optional<Theme> theme) {
-    theme_ = theme;
+    tastes_.theme = theme;
     apply_theme();
 }
 
@@ -232,7 +245,7 @@ void MainWindow::drill(const Target& target, int by) {
 
 void MainWindow::play_step() {
     auto next = state();
-    const auto step = has_reduced_motion_ ? end() / 10.0 : end() * player_->interval() / 1000.0 / kPlaySeconds;
+    const auto step = tastes_.has_reduced_motion ? end() / 10.0 : end() * player_->interval() / 1000.0 / kPlaySeconds;
     next.now = next.now.value_or(0.0) + step;
     if (*next.now >= end()) {
         next.now.reset();
@@ -259,6 +272,16 @@ void MainWindow::make_handlers() {
         next.view = View::kTable;
         look(next);
     };
+    handlers_["differences"] = [this] {
+        auto next = state();
+        next.shows_only_differences = !next.shows_only_differences;
+        next.view = View::kCompare;
+        look(next);
+    };
+    handlers_["split"] = [this] {
+        // The timeline beside what it is of; the flows beside the timeline.
+        set_beside(tastes_.beside ? std::nullopt : std::optional{state().view == View::kTimeline ? View::kFlows : View::kTimeline});
+    };
     handlers_["fit-all"] = [this] {
         auto next = state();
         next.window.reset();
@@ -270,9 +293,9 @@ void MainWindow::make_handlers() {
     handlers_["previous"] = [this] { view_->step(-1); view_->select_focused(); };
     handlers_["back"] = [this] { if (views_.can_undo()) { views_.undo(); refresh(); } };
     handlers_["forward"] = [this] { if (views_.can_redo()) { views_.redo(); refresh(); } };
-    handlers_["theme"] = [this] { set_theme(!theme_ ? std::optional{Theme::kDark} : *theme_ == Theme::kDark ? std::optional{Theme::kLight} : std::nullopt); };
-    handlers_["larger-text"] = [this] { text_scale_ = std::min(2.0, text_scale_ + 0.1); apply_theme(); };
-    handlers_["smaller-text"] = [this] { text_scale_ = std::max(0.7, text_scale_ - 0.1); apply_theme(); };
+    handlers_["theme"] = [this] { set_theme(!tastes_.theme ? std::optional{Theme::kDark} : *tastes_.theme == Theme::kDark ? std::optional{Theme::kLight} : std::nullopt); };
+    handlers_["larger-text"] = [this] { tastes_.text_scale = std::min(2.0, tastes_.text_scale + 0.1); apply_theme(); };
+    handlers_["smaller-text"] = [this] { tastes_.text_scale = std::max(0.7, tastes_.text_scale - 0.1); apply_theme(); };
     handlers_["reset-layout"] = [this] { restoreState(first_layout_); };
     handlers_["search"] = [this] { search_->setFocus(); search_->selectAll(); };
     handlers_["clear"] = [this] {
@@ -316,16 +339,16 @@ void MainWindow::make_time_handlers() {
         }
     };
     handlers_["play"] = [this] {
-        if (has_reduced_motion_) {
+        if (tastes_.has_reduced_motion) {
             play_step();
         } else {
             player_->isActive() ? player_->stop() : player_->start();
         }
     };
     handlers_["motion"] = [this] {
-        has_reduced_motion_ = !has_reduced_motion_;
+        tastes_.has_reduced_motion = !tastes_.has_reduced_motion;
         player_->stop();
-        tell(has_reduced_motion_ ? QStringLiteral("Reduced motion: Space moves by a tenth") : QStringLiteral("Space plays the transfer"));
+        tell(tastes_.has_reduced_motion ? QStringLiteral("Reduced motion: Space moves by a tenth") : QStringLiteral("Space plays the transfer"));
     };
 }
 

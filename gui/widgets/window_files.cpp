@@ -108,11 +108,13 @@ void MainWindow::save_settings() {
     QSettings settings = settings_file_.isEmpty() ? QSettings{QStringLiteral("Refit"), QStringLiteral("refit-gui")} : QSettings{settings_file_, QSettings::IniFormat};
     settings.setValue(QStringLiteral("geometry"), saveGeometry());
     settings.setValue(QStringLiteral("docks"), saveState());
-    settings.setValue(QStringLiteral("theme"), theme_ ? (*theme_ == Theme::kDark ? QStringLiteral("dark") : QStringLiteral("light")) : QStringLiteral("system"));
+    settings.setValue(QStringLiteral("theme"), tastes_.theme ? (*tastes_.theme == Theme::kDark ? QStringLiteral("dark") : QStringLiteral("light")) : QStringLiteral("system"));
     settings.setValue(QStringLiteral("view"), text(std::string{name_of(state().view)}));
+    settings.setValue(QStringLiteral("beside"), tastes_.beside ? text(name_of(*tastes_.beside)) : QString{});
+    settings.setValue(QStringLiteral("recent"), recent_.files());
     settings.setValue(QStringLiteral("filter"), text(state().filter.text));
-    settings.setValue(QStringLiteral("text-scale"), text_scale_);
-    settings.setValue(QStringLiteral("reduced-motion"), has_reduced_motion_);
+    settings.setValue(QStringLiteral("text-scale"), tastes_.text_scale);
+    settings.setValue(QStringLiteral("reduced-motion"), tastes_.has_reduced_motion);
 }
 
 void MainWindow::load_settings() {
@@ -124,14 +126,18 @@ void MainWindow::load_settings() {
     restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
     restoreState(settings.value(QStringLiteral("docks")).toByteArray());
     const auto theme = settings.value(QStringLiteral("theme")).toString();
-    theme_ = theme == QStringLiteral("dark") ? std::optional{Theme::kDark} : theme == QStringLiteral("light") ? std::optional{Theme::kLight} : std::nullopt;
-    text_scale_ = std::clamp(settings.value(QStringLiteral("text-scale"), 1.0).toDouble(), 0.7, 2.0);
-    has_reduced_motion_ = settings.value(QStringLiteral("reduced-motion"), false).toBool();
+    tastes_.theme = theme == QStringLiteral("dark") ? std::optional{Theme::kDark} : theme == QStringLiteral("light") ? std::optional{Theme::kLight} : std::nullopt;
+    tastes_.text_scale = std::clamp(settings.value(QStringLiteral("text-scale"), 1.0).toDouble(), 0.7, 2.0);
+    tastes_.has_reduced_motion = settings.value(QStringLiteral("reduced-motion"), false).toBool();
     if (const auto view = parse_view(settings.value(QStringLiteral("view")).toString().toStdString())) {
         auto next = state();
         next.view = *view;
         views_ = History<ViewState>{next};
     }
+    if (const auto beside = parse_view(settings.value(QStringLiteral("beside")).toString().toStdString())) {
+        set_beside(*beside);
+    }
+    recent_.set(settings.value(QStringLiteral("recent")).toStringList());
     search_->setText(settings.value(QStringLiteral("filter")).toString());
 }
 

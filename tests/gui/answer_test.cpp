@@ -143,6 +143,31 @@ TEST(Views, EveryViewHasElementsInsideItsFrame) {
     }
 }
 
+// Of 34.4 TB, trainers send generators 1.3 TB: at one scale 128 bands of less than a pixel.
+TEST(Views, WhatTrainersSendGeneratorsIsNoHairlineBesideWhatReplicasShare) {
+    for (const auto direction : {Direction::kAll, Direction::kTrainToGenerate}) {
+        auto state = looking_at(View::kFlows);
+        state.direction = direction;
+        const auto scene = make_scene(large_answer(), state, 1280.0, 800.0);
+        const Target pair{Target::Kind::kPair, Grouping::kStage, 3, 16 + 5};
+        const auto band = scene.find(pair);
+        ASSERT_TRUE(band);
+        const auto& mark = std::get<RibbonMark>(scene.marks[scene.elements[*band].marks.front()]);
+        EXPECT_GT(mark.from.height, 1.5);
+        EXPECT_GT(mark.to.x - mark.from.right(), 150.0);
+    }
+}
+
+TEST(Views, LabelsOfAMeshAllHaveTheirBytes) {
+    const auto scene = make_scene(large_answer(), looking_at(View::kLayout), 1280.0, 800.0);
+    std::size_t labels = 0;
+    for (const auto& mark : scene.marks) {
+        const auto* text = std::get_if<TextMark>(&mark);
+        labels += text != nullptr && text->text.starts_with("stage ") && text->text.ends_with(" GB") ? 1U : 0U;
+    }
+    EXPECT_EQ(labels, 16U);
+}
+
 TEST(Views, ThePairOfAMatrixIsTheSameElementInTheFlows) {
     auto state = looking_at(View::kMatrix);
     state.grouping = Grouping::kRank;
@@ -194,6 +219,32 @@ TEST(Differences, VanishForOneThingAndNegateWhenSwapped) {
         EXPECT_EQ(there[i].a, back[i].b);
     }
     EXPECT_TRUE(differences(answer.a, with_pinned(answer, answer)->b, true).empty());
+}
+
+TEST(Differences, AreAllThatTheCompareViewListsIfAsked) {
+    const auto same = with_pinned(large_answer(), large_answer());
+    auto state = looking_at(View::kCompare);
+    const auto has = [&](const Answer& answer, const std::string& words) {
+        const auto scene = make_scene(answer, state, 1280.0, 800.0);
+        return std::ranges::any_of(scene.marks, [&](const Mark& mark) {
+            const auto* text = std::get_if<TextMark>(&mark);
+            return text != nullptr && text->text == words;
+        });
+    };
+    EXPECT_TRUE(has(*same, "on NVLink"));
+    state.shows_only_differences = true;
+    EXPECT_FALSE(has(*same, "on NVLink"));
+    EXPECT_TRUE(has(*same, "A and B do not differ in any of it"));
+    EXPECT_TRUE(has(large_answer(), "on NVLink"));
+}
+
+TEST(Details, GiveConstantsInTheUnitThatSuitsThem) {
+    bool has_microseconds = false;
+    for (const auto& [name, value] : details_of(large_answer(), looking_at(View::kFlows)).lines) {
+        EXPECT_EQ(value.find("0.000"), std::string::npos) << name << ": " << value;
+        has_microseconds = has_microseconds || value.starts_with("311 us");
+    }
+    EXPECT_TRUE(has_microseconds);
 }
 
 TEST(Answer, ShowsARefusedMethodWithItsReason) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 
@@ -35,20 +36,60 @@ QImage picture(const Answer& answer, View view, Theme theme, double scale = 1.0)
     return to_image(make_scene(answer, looking_at(view), 1280.0, 800.0), {theme}, scale);
 }
 
-/// Goldens are a third as wide, so that they stay small, and hinting of fonts hardly matters.
-QImage reduced(const QImage& image) { return image.scaled(426, 266, Qt::IgnoreAspectRatio, Qt::SmoothTransformation).convertToFormat(QImage::Format_RGB32); }
+constexpr int kStep = 5;       ///< Goldens keep every fifth value of a channel: files stay small.
+constexpr int kTolerance = 8;  ///< Of a channel.
 
-/// Share of pixels of which a colour differs by more than this.
+/// Each channel at the nearest of its steps: at most 2 off.
+QImage stepped(const QImage& image) {
+    auto result = image.convertToFormat(QImage::Format_RGB32);
+    const auto nearest = [](int value) { return (value + kStep / 2) / kStep * kStep; };
+    for (int y = 0; y < result.height(); ++y) {
+        auto* line = reinterpret_cast<QRgb*>(result.scanLine(y));
+        for (int x = 0; x < result.width(); ++x) {
+            line[x] = qRgb(nearest(qRed(line[x])), nearest(qGreen(line[x])), nearest(qBlue(line[x])));
+        }
+    }
+    return result;
+}
+
+/// The same pixels with a palette, where they have few enough colours. Pre: RGB32.
+QImage with_palette(const QImage& image) {
+    std::map<QRgb, int> number;
+    QList<QRgb> colours;
+    QImage small{image.size(), QImage::Format_Indexed8};
+    for (int y = 0; y < image.height(); ++y) {
+        const auto* from = reinterpret_cast<const QRgb*>(image.constScanLine(y));
+        auto* to = small.scanLine(y);
+        for (int x = 0; x < image.width(); ++x) {
+            const auto [entry, is_new] = number.try_emplace(from[x] | 0xff000000U, static_cast<int>(colours.size()));
+            if (is_new) {
+                colours.push_back(entry->first);
+            }
+            if (colours.size() > 256) {
+                return image;
+            }
+            to[x] = static_cast<uchar>(entry->second);
+        }
+    }
+    small.setColorTable(colours);
+    return small;
+}
+
+/// Share of pixels of which a colour differs by more than this. Pre: both are RGB32.
 double differing(const QImage& a, const QImage& b, int by) {
     if (a.size() != b.size()) {
         return 1.0;
     }
     int count = 0;
     for (int y = 0; y < a.height(); ++y) {
+        const auto* left = reinterpret_cast<const QRgb*>(a.constScanLine(y));
+        const auto* right = reinterpret_cast<const QRgb*>(b.constScanLine(y));
         for (int x = 0; x < a.width(); ++x) {
-            const auto p = a.pixel(x, y);
-            const auto q = b.pixel(x, y);
-            count += std::abs(qRed(p) - qRed(q)) > by || std::abs(qGreen(p) - qGreen(q)) > by || std::abs(qBlue(p) - qBlue(q)) > by ? 1 : 0;
+            const auto p = left[x];
+            const auto q = right[x];
+            if (((p ^ q) & 0xffffffU) != 0) {
+                count += std::abs(qRed(p) - qRed(q)) > by || std::abs(qGreen(p) - qGreen(q)) > by || std::abs(qBlue(p) - qBlue(q)) > by ? 1 : 0;
+            }
         }
     }
     return static_cast<double>(count) / (a.width() * a.height());
@@ -73,11 +114,11 @@ void expect_golden(const std::string& scenario, const Answer& answer) {
             EXPECT_GE(colours.size(), 16U) << name;
             const auto file = fs::path{REFIT_GOLDEN_DIR} / "gui" / (name + ".png");
             if (updates) {
-                reduced(image).save(QString::fromStdString(file.string()));
+                with_palette(stepped(image)).save(QString::fromStdString(file.string()), "PNG", 0);
             }
             const QImage golden{QString::fromStdString(file.string())};
             ASSERT_FALSE(golden.isNull()) << file;
-            const auto share = differing(reduced(image), golden.convertToFormat(QImage::Format_RGB32), 8);
+            const auto share = differing(image, golden.convertToFormat(QImage::Format_RGB32), kTolerance - kStep / 2);
             EXPECT_LE(share, 0.005) << name << "; REFIT_UPDATE_GOLDEN=1 rewrites it";
             if (share > 0.005) {
                 image.save(QString::fromStdString(testing::TempDir() + name + ".png"));

@@ -18,6 +18,7 @@
 #include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMimeData>
 #include <QProcess>
 #include <QPushButton>
@@ -92,7 +93,7 @@ TEST(Window, RunsEachCommandOnceByItsKeyAndListsItInPaletteAndSheet) {
     for (const auto& command : commands()) {
         ASSERT_NE(window->findChild<QAction*>(QString::fromUtf8(command.id.data(), static_cast<qsizetype>(command.id.size()))), nullptr) << command.id;
         if (command.id == "quit") {
-            continue;
+            continue;  // Ends the loop's window: below.
         }
         for (const auto& key : keys_of(command)) {
             window->view().setFocus();
@@ -112,17 +113,55 @@ TEST(Window, RunsEachCommandOnceByItsKeyAndListsItInPaletteAndSheet) {
     }
 }
 
+TEST(Window, QuitsOnceByItsKey) {
+    TestWindow window;
+    ASSERT_TRUE(window->isVisible());
+    const auto key = QKeySequence{QString::fromStdString(keys_of(*std::ranges::find(commands(), "quit", &Command::id)).front())}[0];
+    window->view().setFocus();
+    QTest::keyClick(&window->view(), key.key(), key.keyboardModifiers());
+    EXPECT_EQ(window->times_run("quit"), 1U);
+    EXPECT_FALSE(window->isVisible());
+}
+
+TEST(Window, UndoesAndRedoesAFilterAndShowsItInTheSearchField) {
+    TestWindow window;
+    auto* search = window->findChild<QLineEdit*>(QStringLiteral("search"));
+    const auto is_there = [&](const char* text) {
+        return window->state().filter.text == text && search->text() == QString::fromLatin1(text) && window->state().filter.is_set() == (*text != '\0');
+    };
+    window->edit_field("system.nic", "500Gbit/s");
+    search->setText(QStringLiteral("link:nic"));
+    window->set_method(Method::kDirect, true);
+    search->setText(QStringLiteral("rank:2"));
+    window->run("undo");
+    EXPECT_TRUE(is_there("link:nic"));
+    window->run("undo");  // The method.
+    EXPECT_TRUE(is_there("link:nic"));
+    window->run("undo");
+    EXPECT_TRUE(is_there(""));
+    EXPECT_NE(window->question().draft.find("system.nic"), nullptr);
+    window.settle();
+    for (int i = 0; i < 3; ++i) {
+        window->run("redo");
+    }
+    EXPECT_TRUE(is_there("rank:2"));
+    EXPECT_EQ(window->question().method, Method::kDirect);
+}
+
 TEST(Window, UndoesAndRedoesEditsMethodsAndFilters) {
     TestWindow window;
     const auto first = scenario_text(window->question().draft);
     std::mt19937 random{3};
     for (int i = 0; i < 50; ++i) {
-        switch (random() % 3) {
+        switch (random() % 4) {
             case 0:
                 window->edit_field("system.nic", std::to_string(100 + random() % 900) + "Gbit/s");
                 break;
             case 1:
                 window->set_method(static_cast<Method>(random() % 4), random() % 2 == 0);
+                break;
+            case 2:
+                (void)window->set_filter("rank:" + std::to_string(random() % 8));
                 break;
             default:
                 window->edit_field("engine.options.NRL_REFIT_NUM_STREAMS", std::to_string(1 + random() % 4));
@@ -130,15 +169,18 @@ TEST(Window, UndoesAndRedoesEditsMethodsAndFilters) {
     }
     const auto last = scenario_text(window->question().draft);
     const auto last_method = window->question().method;
+    const auto last_filter = window->state().filter;
     for (int i = 0; i < 50; ++i) {
         window->run("undo");
     }
     EXPECT_EQ(scenario_text(window->question().draft), first);
+    EXPECT_FALSE(window->state().filter.is_set());
     for (int i = 0; i < 50; ++i) {
         window->run("redo");
     }
     EXPECT_EQ(scenario_text(window->question().draft), last);
     EXPECT_EQ(window->question().method, last_method);
+    EXPECT_EQ(window->state().filter, last_filter);
     window.settle();
     EXPECT_TRUE(window->faults().empty());
 }
@@ -292,6 +334,73 @@ TEST(Window, RemembersItselfAndSurvivesCorruptFiles) {
     EXPECT_TRUE(window.faults().empty());
     ASSERT_NE(window.shown(), nullptr);
     EXPECT_EQ(window.shown()->scenario.name, "reshard-one-domain");
+}
+
+TEST(Window, ListsTheFilesThatWereOpenedAndForgetsThoseThatAreGone) {
+    const auto settings = QString::fromStdString(testing::TempDir()) + QStringLiteral("refit-gui-recent.ini");
+    QFile::remove(settings);
+    const auto first = testing::TempDir() + "recent-1.json";
+    const auto second = testing::TempDir() + "recent-2.json";
+    for (const auto& file : {first, second}) {
+        std::ofstream{file} << scenario_text(question_of("reshard-one-domain").draft);
+    }
+    {
+        TestWindow window{"reshard-one-domain", settings};
+        EXPECT_TRUE(window->recent().files().isEmpty());  // A shipped scenario is no file.
+        for (const auto& file : {first, second, first}) {
+            window->open(file);
+        }
+        window.settle();
+        EXPECT_EQ(window->recent().files(), (QStringList{QString::fromStdString(first), QString::fromStdString(second)}));
+        window->close();
+    }
+    TestWindow window{"reshard-two-domains", settings};
+    auto* menu = window->findChild<QMenu*>(QStringLiteral("recent"));
+    ASSERT_EQ(menu->actions().size(), 4);  // Two files, a line, and "forget".
+    menu->actions()[1]->trigger();
+    window.settle();
+    EXPECT_EQ(window->recent().files().front(), QString::fromStdString(second));
+    EXPECT_EQ(window->shown()->scenario.name, "reshard-one-domain");
+    QFile::remove(QString::fromStdString(first));
+    menu->actions()[1]->trigger();
+    window.settle();
+    EXPECT_EQ(window->recent().files(), QStringList{QString::fromStdString(second)});
+    EXPECT_FALSE(window->faults().empty());
+    ASSERT_NE(window->shown(), nullptr);
+    menu->actions().back()->trigger();
+    window.settle();
+    EXPECT_TRUE(window->recent().files().isEmpty());
+}
+
+TEST(Window, ShowsTwoViewsWithOneSelectionAndKeepsTheSecond) {
+    const auto settings = QString::fromStdString(testing::TempDir()) + QStringLiteral("refit-gui-beside.ini");
+    QFile::remove(settings);
+    {
+        TestWindow window{"reshard-one-domain", settings};
+        window->set_view(View::kMatrix);
+        EXPECT_FALSE(window->beside().isVisible());
+        window->run("split");
+        window.settle();
+        ASSERT_TRUE(window->beside().isVisible());
+        EXPECT_NE(window->beside().scene().title.find("When each part"), std::string::npos) << window->beside().scene().title;
+        window->set_beside(View::kFlows);
+        window.settle();
+        const Target pair{Target::Kind::kPair, Grouping::kRank, 2, 6};
+        window->select(pair);
+        EXPECT_EQ(window->view().selection(), pair);
+        EXPECT_EQ(window->beside().selection(), pair);
+        EXPECT_EQ(window->state().view, View::kMatrix);
+        const auto band = window->beside().scene().find({Target::Kind::kPair, Grouping::kRank, 1, 5});
+        ASSERT_TRUE(band);
+        window->beside().on_select(window->beside().scene().elements[*band].target);
+        EXPECT_EQ(id_of(window->view().selection()), "pair:rank:1>5");
+        window->close();
+    }
+    TestWindow window{"reshard-one-domain", settings};
+    EXPECT_TRUE(window->beside().isVisible());
+    EXPECT_NE(window->beside().scene().title.find("Who sends"), std::string::npos);
+    window->run("split");
+    EXPECT_FALSE(window->beside().isVisible());
 }
 
 TEST(Window, ABadFileIsToldAndTheLastAnswerIsNotLost) {

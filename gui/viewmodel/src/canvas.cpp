@@ -90,7 +90,9 @@ void Canvas::header(const std::string& title, const std::string& line) {
     if (state.filter.is_set()) {
         right = "filter  " + state.filter.text + "    " + right;
     }
-    scene.text({body.x + body.width * 0.45, body.y, body.width * 0.55, 22.0}, right, Ink::kMuted, Align::kRight, 12.0);
+    // In a narrow view the title keeps its room.
+    const auto start = std::clamp(text_width(title, 17.0) * 1.05 + 12.0, body.width * 0.45, body.width);
+    scene.text({body.x + start, body.y, body.width - start, 22.0}, right, Ink::kMuted, Align::kRight, 12.0);
     scene.text({body.x, body.y + 23.0, body.width, 18.0}, line, Ink::kMuted);
     body.y += 50.0;
     body.height -= 50.0;

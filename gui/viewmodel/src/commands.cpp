@@ -33,6 +33,8 @@ constexpr std::array kCommands{
     Command{"finer", "Finer groups", "Shift+G", "View"},
     Command{"direction", "Next direction of flows", "Shift+D", "View"},
     Command{"listing", "Next listing of the table", "Shift+L", "View"},
+    Command{"differences", "Compare: only what differs, or all", "Shift+X", "View"},
+    Command{"split", "A second view beside, or one", "V", "View"},
     Command{"zoom-in", "Zoom in", "W", "View"},
     Command{"zoom-out", "Zoom out", "S", "View"},
     Command{"pan-left", "Move left", "A", "View"},

@@ -171,7 +171,7 @@ void breakdown(Canvas& canvas, const Frame& frame) {
     for (const auto& name : used) {
         entries.push_back({name == "bulk" ? "bulk transfers" : name, {ink_of_phase(name)}});
     }
-    canvas.key(entries, plot.x, plot.y + 2.0 * height + 2.0);
+    canvas.key(entries, frame.x + 60.0, plot.y + 2.0 * height + 2.0);
 }
 
 /// A's and B's time over the NIC rate, both logarithmic, and where they cross.
@@ -282,14 +282,17 @@ private:
 
 void side_by_side(Canvas& canvas, const Frame& frame) {
     auto& scene = canvas.scene;
-    const auto list = differences(canvas.answer.a, canvas.answer.b, false);
+    const auto list = differences(canvas.answer.a, canvas.answer.b, canvas.state.shows_only_differences);
     const std::array columns{frame.x, frame.x + frame.width * 0.235, frame.x + frame.width * 0.53, frame.x + frame.width * 0.82};
-    scene.text({frame.x, frame.y, frame.width, 18.0}, "Side by side", Ink::kText, Align::kLeft, 13.5, true);
+    scene.text({frame.x, frame.y, frame.width, 18.0}, canvas.state.shows_only_differences ? "Side by side, only what differs" : "Side by side", Ink::kText, Align::kLeft, 13.5, true);
     const auto width = frame.width * 0.275;
     scene.text({columns[1], frame.y + 24.0, width, 16.0}, "A  " + short_title(canvas.answer.a.report.method), Ink::kText, Align::kRight, 11.5, true);
     scene.text({columns[2], frame.y + 24.0, width, 16.0}, "B  " + short_title(canvas.answer.b.report.method), Ink::kText, Align::kRight, 11.5, true);
     scene.text({columns[3], frame.y + 24.0, frame.width * 0.18, 16.0}, "B - A", Ink::kMuted, Align::kRight, 11.5);
     auto y = frame.y + 44.0;
+    if (list.empty() && !canvas.answer.a.is_refused() && !canvas.answer.b.is_refused()) {
+        scene.text({frame.x, y, frame.width, 20.0}, "A and B do not differ in any of it", Ink::kMuted, Align::kLeft, 11.5);
+    }
     const auto height = std::min(20.0, (frame.height - 44.0) / static_cast<double>(std::max<std::size_t>(1, list.size())));
     for (const auto& line : list) {
         scene.line({frame.x, y}, {frame.right(), y});
@@ -345,9 +348,9 @@ Scene compare_view(Canvas canvas) {
     breakdown(canvas, {body.x + left + 28.0, body.y, body.width - left - 28.0, top * 0.44});
     Crossover{canvas, {body.x, body.y + top + 6.0, left, body.height - top - 6.0}}.draw();
     const Frame right{body.x + left + 28.0, body.y + top * 0.44 + 10.0, body.width - left - 28.0, body.height - top * 0.44 - 10.0};
-    side_by_side(canvas, {right.x, right.y, right.width, std::min(232.0, right.height)});
-    if (right.height > 330.0) {
-        both_courses(canvas, {right.x, right.y + 246.0, right.width, right.height - 246.0});
+    side_by_side(canvas, {right.x, right.y, right.width, std::min(252.0, right.height)});
+    if (right.height > 350.0) {
+        both_courses(canvas, {right.x, right.y + 266.0, right.width, right.height - 266.0});
     }
     return std::move(canvas.scene);
 }

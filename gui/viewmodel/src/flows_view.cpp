@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "canvas.hpp"
 #include "refit/gui/sankey.hpp"
@@ -17,30 +20,26 @@ std::string share_text(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? "0 %" : percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
+/// Two columns and the bands between them: of all flows, or of one part of the job beside others.
 class FlowsPicture {
 public:
-    FlowsPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix)
-        : canvas_{canvas}, groups_{groups}, total_{matrix.total()},
-          sankey_{make_sankey(matrix, canvas.state.top, area_of(canvas.body), kBar)} {}
+    /// `all`: of the whole job, which shares are of. Labels of a narrow frame have no sizes.
+    FlowsPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix, const PairFlow& all, const Frame& frame, double label)
+        : canvas_{canvas}, groups_{groups}, total_{all}, frame_{frame}, label_{label},
+          sankey_{make_sankey(matrix, canvas.state.top, {frame.x + label, frame.y + 22.0, frame.width - 2.0 * label, frame.height - 24.0}, kBar)} {}
 
     void draw() {
-        const auto& body = canvas_.body;
-        canvas_.scene.text({body.x, body.y + 24.0, kLabel + kBar, 16.0}, "sends", Ink::kMuted, Align::kRight, 12.0, true);
-        canvas_.scene.text({body.right() - kLabel - kBar, body.y + 24.0, kLabel, 16.0}, "receives", Ink::kMuted, Align::kLeft, 12.0, true);
+        canvas_.scene.text({frame_.x, frame_.y, label_ + kBar, 16.0}, "sends", Ink::kMuted, Align::kRight, 12.0, true);
+        canvas_.scene.text({frame_.right() - label_ - kBar, frame_.y, label_ + kBar, 16.0}, "receives", Ink::kMuted, Align::kLeft, 12.0, true);
         bands();
         nodes(sankey_.senders, true);
         nodes(sankey_.receivers, false);
-        auto x = canvas_.key({{"over NICs", {Ink::kNic, 0.75}}, {"over NVLink", {Ink::kNvlink, 0.75}, Pattern::kHatch}}, body.x, body.y);
-        if (sankey_.other_bands > 0) {
-            x = canvas_.key({{grouped(sankey_.other_bands) + " smaller ones, " + size_text(static_cast<double>(sankey_.other_bytes)) + ", not drawn", {Ink::kMuted, 0.35}}}, x, body.y);
-        }
-        canvas_.scene.text({x, body.y, body.right() - x, 17.0}, "stays on its GPU: 0 B (trainers and generators are different GPUs)", Ink::kMuted, Align::kRight, 11.5);
     }
 
+    [[nodiscard]] std::size_t other_bands() const noexcept { return sankey_.other_bands; }
+    [[nodiscard]] std::uint64_t other_bytes() const noexcept { return sankey_.other_bytes; }
+
 private:
-    static Frame area_of(const Frame& body) {
-        return {body.x + kLabel, body.y + 46.0, body.width - 2.0 * kLabel, body.height - 48.0};
-    }
 
     void bands() {
         const auto& selection = canvas_.state.selection;
@@ -91,9 +90,11 @@ private:
             }
             last_label = y;
             const auto text_size = node.frame.height >= 12.0 ? 12.0 : 11.0;
-            const auto x = are_senders ? node.frame.x - kLabel : node.frame.right() + 8.0;
-            const Frame label{x, y, kLabel - 8.0, 16.0};
-            if (are_senders) {
+            const auto x = are_senders ? node.frame.x - label_ : node.frame.right() + 8.0;
+            const Frame label{x, y, label_ - 8.0, 16.0};
+            if (label_ < kLabel) {
+                canvas_.scene.text(label, name, Ink::kText, are_senders ? Align::kRight : Align::kLeft, 11.0);
+            } else if (are_senders) {
                 canvas_.scene.text({label.x, label.y, label.width - 74.0, 16.0}, name, Ink::kText, Align::kRight, text_size);
                 canvas_.scene.text({label.right() - 70.0, label.y, 70.0, 16.0}, size, Ink::kMuted, Align::kRight, 11.0);
             } else {
@@ -106,24 +107,127 @@ private:
     Canvas& canvas_;
     const Groups& groups_;
     PairFlow total_;
+    Frame frame_;
+    double label_;
     Sankey sankey_;
+};
+
+/// The cells of a part of the job. Groups hold ranks of one side only.
+GroupMatrix part_of(const GroupMatrix& matrix, const Groups& groups, Direction direction) {
+    GroupMatrix part{matrix.groups, std::vector<PairFlow>(matrix.cells.size())};
+    for (std::uint32_t from = 0; from < matrix.groups; ++from) {
+        for (std::uint32_t to = 0; to < matrix.groups; ++to) {
+            const auto is_cell = groups.is_train(from) ? direction == (groups.is_train(to) ? Direction::kAmongTrainers : Direction::kTrainToGenerate)
+                                                       : direction == Direction::kAmongGenerators && !groups.is_train(to);
+            if (is_cell) {
+                part.cells[static_cast<std::size_t>(from) * matrix.groups + to] = matrix.at(from, to);
+            }
+        }
+    }
+    return part;
+}
+
+/// All flows in one picture, or each part of the job at a scale of its own where one would make another's bands hairlines.
+class FlowsPage {
+public:
+    FlowsPage(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix) : canvas_{canvas}, groups_{groups}, matrix_{matrix}, all_{matrix.total()} {}
+
+    void draw() {
+        const auto parts = parts_of();
+        const auto& body = canvas_.body;
+        if (parts.size() < 2) {
+            one(matrix_, {body.x, body.y + 24.0, body.width, body.height - 24.0}, kLabel);
+        } else {
+            constexpr double kGap = 20.0;
+            const auto width = (body.width - kGap * static_cast<double>(parts.size() - 1)) / static_cast<double>(parts.size());
+            double x = body.x;
+            for (const auto& [direction, part] : parts) {
+                const auto total = part.total();
+                auto title = std::string{title_of(direction)};
+                title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+                canvas_.scene.text({x, body.y + 26.0, width, 18.0}, title, Ink::kText, Align::kLeft, 13.0, true);
+                canvas_.scene.text({x, body.y + 44.0, width, 16.0}, bytes_text(total) + ", " + share_text(total.bytes(), all_.bytes()) + " of all", Ink::kMuted, Align::kLeft, 11.0);
+                one(part, {x, body.y + 68.0, width, body.height - 68.0}, kShortLabel);
+                x += width + kGap;
+            }
+        }
+        caption(parts.size() > 1);
+    }
+
+private:
+    static constexpr double kShortLabel = 78.0;
+    static constexpr double kLeastWidth = 760.0;  ///< Below it columns of parts would have no room for bands.
+    static constexpr double kThinPart = 0.15;     ///< Of all bytes: what trainers send to generators is thin below.
+
+    [[nodiscard]] std::vector<std::pair<Direction, GroupMatrix>> parts_of() const {
+        std::vector<std::pair<Direction, GroupMatrix>> parts;
+        if (canvas_.state.direction != Direction::kAll || canvas_.body.width < kLeastWidth || groups_.count() <= 2) {
+            return parts;
+        }
+        bool is_thin = false;
+        for (const auto direction : {Direction::kAmongTrainers, Direction::kTrainToGenerate, Direction::kAmongGenerators}) {
+            auto part = part_of(matrix_, groups_, direction);
+            const auto bytes = part.total().bytes();
+            if (bytes > 0) {
+                is_thin = is_thin || (direction == Direction::kTrainToGenerate && static_cast<double>(bytes) < kThinPart * static_cast<double>(all_.bytes()));
+                parts.emplace_back(direction, std::move(part));
+            }
+        }
+        if (!is_thin) {
+            parts.clear();
+        }
+        return parts;
+    }
+
+    void one(const GroupMatrix& matrix, const Frame& frame, double label) {
+        FlowsPicture picture{canvas_, groups_, matrix, all_, frame, label};
+        picture.draw();
+        other_bands_ += picture.other_bands();
+        other_bytes_ += picture.other_bytes();
+    }
+
+    void caption(bool has_parts) {
+        const auto& body = canvas_.body;
+        auto x = canvas_.key({{"over NICs", {Ink::kNic, 0.75}}, {"over NVLink", {Ink::kNvlink, 0.75}, Pattern::kHatch}}, body.x, body.y);
+        if (other_bands_ > 0) {
+            x = canvas_.key({{grouped(other_bands_) + " smaller ones, " + size_text(static_cast<double>(other_bytes_)) + ", not drawn", {Ink::kMuted, 0.35}}}, x, body.y);
+        }
+        canvas_.scene.text({x, body.y, body.right() - x, 17.0},
+                           has_parts ? "each part has its own scale; Shift+D shows one alone" : "stays on its GPU: 0 B (trainers and generators are different GPUs)",
+                           Ink::kMuted, Align::kRight, 11.5);
+    }
+
+    Canvas& canvas_;
+    const Groups& groups_;
+    const GroupMatrix& matrix_;
+    PairFlow all_;
+    std::size_t other_bands_ = 0;
+    std::uint64_t other_bytes_ = 0;
 };
 
 class MatrixPicture {
 public:
-    MatrixPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix, const PairFlow& total) : canvas_{canvas}, groups_{groups}, matrix_{matrix}, total_{total} {
+    MatrixPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix) : canvas_{canvas}, groups_{groups}, matrix_{matrix} {
+        // Every rank by every rank is millions of bytes: they are read once.
         for (std::uint32_t group = 0; group < matrix.groups; ++group) {
-            if (matrix.groups > kMostGroups || matrix.row(group).bytes() > 0) {
+            PairFlow sum;
+            for (std::uint32_t to = 0; to < matrix.groups; ++to) {
+                const auto& cell = matrix.at(group, to);
+                sum += cell;
+                most_ = std::max(most_, cell.bytes());
+            }
+            sent_.push_back(sum);
+            total_ += sum;
+            if (matrix.groups > kMostGroups || sum.bytes() > 0) {
                 rows_.push_back(group);
             }
             if (matrix.groups > kMostGroups || matrix.column(group).bytes() > 0) {
                 columns_.push_back(group);
             }
         }
-        for (const auto& cell : matrix.cells) {
-            most_ = std::max(most_, cell.bytes());
-        }
     }
+
+    [[nodiscard]] const PairFlow& total() const noexcept { return total_; }
 
     void draw() {
         const auto& body = canvas_.body;
@@ -164,7 +268,7 @@ private:
             if (groups_.count() > 512) {
                 break;
             }
-            const auto row = matrix_.row(group);
+            const auto& row = sent_[group];
             if (row.bytes() > 0) {
                 const auto height = area_.height / groups_.count();
                 canvas_.element({Target::Kind::kGroup, groups_.grouping(), group, 0}, groups_.name(group) + " sends " + bytes_text(row),
@@ -233,7 +337,7 @@ private:
         std::uint64_t most = 1;
         std::vector<std::uint64_t> sent;
         for (const auto row : rows_) {
-            sent.push_back(matrix_.row(row).bytes());
+            sent.push_back(sent_[row].bytes());
             most = std::max(most, sent.back());
         }
         const bool has_text = height >= 11.0;
@@ -259,6 +363,7 @@ private:
     const Groups& groups_;
     const GroupMatrix& matrix_;
     PairFlow total_;
+    std::vector<PairFlow> sent_;  ///< By group.
     std::vector<std::uint32_t> rows_;
     std::vector<std::uint32_t> columns_;
     std::uint64_t most_ = 0;
@@ -288,11 +393,11 @@ Scene flows_view(Canvas canvas) {
     }
     if (groups.count() > kMostGroups) {
         canvas.header("Who sends to whom", subtitle(answer, canvas.state, groups, total) + "; more than 64 groups, so as a matrix (G: coarser)");
-        MatrixPicture{canvas, groups, matrix, total}.draw();
+        MatrixPicture{canvas, groups, matrix}.draw();
         return std::move(canvas.scene);
     }
     canvas.header("Who sends to whom", subtitle(answer, canvas.state, groups, total));
-    FlowsPicture{canvas, groups, matrix}.draw();
+    FlowsPage{canvas, groups, matrix}.draw();
     return std::move(canvas.scene);
 }
 
@@ -301,13 +406,13 @@ Scene matrix_view(Canvas canvas) {
     const auto& groups = answer.by(grouping_of(answer, canvas.state));
     const auto mask = canvas.state.filter.is_set() ? flow_mask(canvas.state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
     const auto matrix = aggregate(*answer.a.flows, groups, answer.train_gpus(), canvas.state.direction, mask);
-    const auto total = matrix.total();
-    canvas.header("How much goes from whom to whom", subtitle(answer, canvas.state, groups, total));
-    if (total.bytes() == 0) {
+    MatrixPicture picture{canvas, groups, matrix};
+    canvas.header("How much goes from whom to whom", subtitle(answer, canvas.state, groups, picture.total()));
+    if (picture.total().bytes() == 0) {
         canvas.nothing("No flow fits the filter", "Esc clears it");
         return std::move(canvas.scene);
     }
-    MatrixPicture{canvas, groups, matrix, total}.draw();
+    picture.draw();
     return std::move(canvas.scene);
 }
 

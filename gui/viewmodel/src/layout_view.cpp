@@ -120,7 +120,7 @@ public:
             widest = std::max(widest, stages.members(group).size());
         }
         const auto rows = last - first;
-        const auto label = std::min(118.0, frame.width * 0.24);
+        const auto label = std::min(124.0, frame.width * 0.27);
         // Long rows break, so that cells stay square where there is room.
         const Frame area{frame.x + label, frame.y + 44.0, frame.width - label, frame.height - 44.0};
         std::size_t lines = 1;
@@ -167,7 +167,7 @@ private:
             canvas_.scene.text({frame.x, frame.y + frame.height / 2.0 - 16.0, frame.width, 16.0}, stages.name(group), Ink::kText, Align::kRight, 12.0);
             canvas_.scene.text({frame.x, frame.y + frame.height / 2.0, frame.width, 15.0}, size + " each", Ink::kMuted, Align::kRight, 11.0);
         } else if (frame.height >= 11.0) {
-            const auto both = stages.name(group) + "  " + size;
+            const auto both = stages.name(group) + " " + size;
             canvas_.scene.text({frame.x, frame.y, frame.width, frame.height}, text_width(both, 11.0) <= frame.width ? both : stages.name(group), Ink::kText, Align::kRight, 11.0);
         }
     }

@@ -272,6 +272,30 @@ Detail tensor_detail(const Answer& answer, std::uint32_t number) {
     return detail;
 }
 
+/// "generation rank 0" as the views call it, so that a column holds it: "generator 0".
+std::string short_place(std::string where) {
+    for (const auto& [from, to] : {std::pair<std::string_view, std::string_view>{"generation rank ", "generator "}, {"trainer rank ", "trainer "}}) {
+        if (const auto at = where.find(from); at != std::string::npos) {
+            where.replace(at, from.size(), to);
+        }
+    }
+    return where;
+}
+
+/// A constant in the unit that suits it: 0.000311 s are 311 us.
+std::string constant_text(double value, const std::string& unit) {
+    if (unit == "s") {
+        return format_seconds(Seconds{value});
+    }
+    if (unit == "B" && value >= 0.0) {
+        return size_text(value);
+    }
+    if (unit == "B/s" && value > 0.0) {
+        return format_bandwidth(Bandwidth::bytes_per_second(value));
+    }
+    return number("%.4g", value) + (unit == "1" ? "" : " " + unit);
+}
+
 Detail method_detail(const Answer& answer, Method method) {
     Detail detail{title_of(method), {}};
     const auto* entry = answer.report.find(method);
@@ -289,7 +313,7 @@ Detail method_detail(const Answer& answer, Method method) {
             const auto found = std::ranges::find(answer.report.assumptions, constant, &Assumption::name);
             const bool is_told = std::ranges::any_of(detail.lines, [&](const auto& line) { return line.first == constant; });
             if (found != answer.report.assumptions.end() && !is_told) {
-                detail.lines.emplace_back(constant, number("%.4g", found->value) + (found->unit == "1" ? "" : " " + found->unit) + ", " + found->kind + ": " + found->source);
+                detail.lines.emplace_back(constant, constant_text(found->value, found->unit) + ", " + found->kind + ": " + found->source);
             }
         }
     }
@@ -378,7 +402,7 @@ std::vector<Difference> differences(const Shown& a, const Shown& b, bool only_un
     };
     const auto size = [&](const char* name, Bytes x, Bytes y) {
         const auto delta = y.as_double() - x.as_double();
-        list.push_back({name, format_bytes(x), format_bytes(y), (delta < 0.0 ? "-" : "+") + format_bytes(y > x ? y - x : x - y), delta, x == y});
+        list.push_back({name, size_text(x.as_double()), size_text(y.as_double()), (delta < 0.0 ? "-" : "+") + size_text(std::abs(delta)), delta, x == y});
     };
     if (a.is_refused() || b.is_refused()) {
         return list;
@@ -393,10 +417,10 @@ std::vector<Difference> differences(const Shown& a, const Shown& b, bool only_un
     size("on NICs", left.network, right.network);
     size("on NVLink", left.nvlink, right.nvlink);
     size("a trainer's NICs", left.nic_per_trainer, right.nic_per_trainer);
-    size("extra memory, trainer", left.peak.train, right.peak.train);
-    size("extra memory, generator", left.peak.generation, right.peak.generation);
-    const auto where = [](const MethodReport& report) { return report.bottleneck.resource + ", " + report.bottleneck.where; };
-    list.push_back({"limited by", where(left), where(right), "", 0.0, left.bottleneck == right.bottleneck});
+    size("trainer memory", left.peak.train, right.peak.train);
+    size("generator memory", left.peak.generation, right.peak.generation);
+    list.push_back({"limited by", left.bottleneck.resource, right.bottleneck.resource, "", 0.0, left.bottleneck.resource == right.bottleneck.resource});
+    list.push_back({"where", short_place(left.bottleneck.where), short_place(right.bottleneck.where), "", 0.0, left.bottleneck.where == right.bottleneck.where});
     if (only_unequal) {
         std::erase_if(list, [](const Difference& line) { return line.is_same; });
     }

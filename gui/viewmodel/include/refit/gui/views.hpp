@@ -42,6 +42,7 @@ struct ViewState {
     std::optional<double> now;         ///< While the transfer is played. Unit: s.
     Listing listing = Listing::kPairs;
     double scroll = 0.0;               ///< Of rows that do not fit. Range: 0 or more, pixels.
+    bool shows_only_differences = false;  ///< Of A and B, side by side.
     bool has_footer = false;           ///< For files: version and units under the picture.
     bool operator==(const ViewState&) const = default;
 };
