@@ -287,7 +287,7 @@ std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& erro
     }
     const std::string first = argc > 1 ? argv[1] : "";
     if (std::ranges::find(commands, first) == commands.end()) {
-        return first.empty() ? "which command? There are " + join_names(commands)
+        return first.empty() ? "which command? " + join_names(commands)
                              : "unknown command '" + first + "'; did you mean '" + nearest_name(first, commands) + "'?";
     }
     std::vector<std::string> flags;
