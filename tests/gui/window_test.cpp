@@ -461,7 +461,14 @@ TEST(Window, GrowsItsTextToTwiceAndKeepsItApart) {
         window->run("larger-text");
     }
     window.settle();
-    const auto labels = window->findChild<ScenarioPanel*>()->findChildren<QLabel*>();
+    // Without Q_OBJECT, findChild takes any widget for a ScenarioPanel.
+    const ScenarioPanel* panel = nullptr;
+    for (const auto* widget : window->findChildren<QWidget*>()) {
+        panel = panel != nullptr ? panel : dynamic_cast<const ScenarioPanel*>(widget);
+    }
+    ASSERT_NE(panel, nullptr);
+    const auto labels = panel->findChildren<QLabel*>();
+    EXPECT_GT(labels.size(), 10);
     for (auto* one : labels) {
         for (auto* other : labels) {
             if (one != other && one->isVisible() && other->isVisible() && one->parent() == other->parent()) {

@@ -12,6 +12,7 @@
 #include "random_refit.hpp"
 #include "refit/methods.hpp"
 #include "refit/program_schedule.hpp"
+#include "study.hpp"
 
 namespace refit {
 namespace {
@@ -59,6 +60,31 @@ TEST(Program, DeliversEveryElementOnceByEveryMethodWhateverTheSettings) {
         }
     }
     EXPECT_GT(relayed, 20);
+}
+
+TEST(Program, CutsChunksThatDifferByAByteAtTheSameElements) {
+    // Chunks of 511 and of 512 bytes follow each other here. One that would cut rows of 8 bytes and a neighbour that would
+    // leave them whole lose elements between them, or have them twice.
+    const auto system = shipped_library().system("h100-nvl8", "system").value();
+    const Cluster cluster{system, system, 2, 8, {2, 2, true}};
+    int tried = 0;
+    for (std::uint64_t rows = 1000; rows < 1100; rows += 2) {
+        const auto workload = study::workload_of({{10, rows, 4}, 2, 1, 1, 1, 2, 4});
+        const auto plan = make_plan(Method::kOptimal, cluster, port_rates(cluster, 1.0, 1.0), workload).value();
+        const auto bytes = plan.stages.front().relays.messages.front().bytes;
+        const auto chunks = bytes / 511;
+        if (bytes % 511 < chunks / 4 || bytes % 511 > chunks * 3 / 4) {
+            continue;  // All of one length.
+        }
+        program::Settings settings;
+        settings.least_chunk = Bytes{511U};
+        settings.wave_bytes = Bytes{511U};
+        const program::Schedule schedule{plan, workload, 2, settings};
+        ASSERT_EQ(testing_support::run_programs(programs_of(schedule), workload, 2, settings.most_operations), "")
+            << rows << " rows, " << bytes << " bytes in " << chunks << " chunks";
+        ++tried;
+    }
+    EXPECT_GT(tried, 0);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ using program::OperationKind;
 constexpr std::uint64_t kAlignment = 64;
 /// Of one call: MPI counts in ints.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-/// Four waves of 256 MiB bound staging; 64 messages keep a rank busy.
 /// Four waves of at most 256 MiB bound what is staged; 64 messages keep a rank busy.
 constexpr Ahead kAhead{4, 64};
 

@@ -67,7 +67,7 @@ public:
                     cut(part.box,
                         0,
                         {begin > at ? begin - at : 0, std::min(end - at, size)},
-                        {(end - begin) / kGrains, size / part.box.volume()},
+                        {bytes / message_chunks_[message] / kGrains, size / part.box.volume()},
                         [&](const Box& box) { use(tensor, box); });
                 }
             }
@@ -75,7 +75,7 @@ public:
     }
 
 private:
-    /// How finely a box may be cut.
+    /// How finely a box may be cut: the same for all chunks of a message, so that they end where the next begins.
     struct Grain {
         std::uint64_t bytes = 0;
         std::uint64_t element_bytes = 1;
