@@ -66,13 +66,14 @@ private:
 int compare(int rank, const std::string& name, const study::Layout& layout) {
     const auto small = testing_support::job_of(name, layout, Method::kDirect, 8);
     const auto schedule = small.schedule();
-    const auto by_types = make_mpi_transport(MpiWire::kDatatypes);
-    const auto packed = make_mpi_transport(MpiWire::kPacked);
+    const auto by_types = make_mpi_transport();
+    const auto packed = make_mpi_transport();
     Job job;
     job.schedule = &schedule;
     RawAlltoall raw{rank};
     std::vector<double> times[3];
     for (Transport* transport : {by_types.get(), packed.get()}) {
+        job.packs = transport == packed.get();
         if (!transport->prepare(job) || !transport->fill(1)) {
             return 1;
         }

@@ -22,8 +22,8 @@ using namespace refit;
 using namespace refit::exec;
 
 /// Empty where a plan ran twice and was verified, by all ranks; else what went wrong.
-std::string run(const program::Schedule& schedule, MpiWire wire, const Job& settings) {
-    const auto transport = make_mpi_transport(wire);
+std::string run(const program::Schedule& schedule, const Job& settings) {
+    const auto transport = make_mpi_transport();
     Job job = settings;
     job.schedule = &schedule;
     if (const auto prepared = transport->prepare(job); !prepared) {
@@ -95,8 +95,9 @@ int run_plans(std::uint32_t rank, std::uint32_t ranks) {
     int failures = 0;
     for (std::size_t index = 0; index < jobs.size(); ++index) {
         const auto schedule = index % 2 == 0 ? jobs[index].schedule() : jobs[index].schedule(many_waves());
-        const auto wire = index / 2 % 2 == 0 ? MpiWire::kDatatypes : MpiWire::kPacked;
-        const std::string fault = run(schedule, wire, {});
+        Job job;
+        job.packs = index / 2 % 2 != 0;
+        const std::string fault = run(schedule, job);
         failures += fault.empty() ? 0 : 1;
         if (rank == 0) {
             std::printf("%s: %s\n", jobs[index].name.c_str(), fault.empty() ? "verified" : fault.c_str());
@@ -118,7 +119,7 @@ int run_fault(const char* text, const char* deadline, std::uint32_t rank) {
     program::Settings settings;
     settings.most_operations = 2;
     const auto schedule = small.schedule(settings);
-    const std::string fault = run(schedule, MpiWire::kDatatypes, job);
+    const std::string fault = run(schedule, job);
     if (rank == 0) {
         std::printf("%u waves: %s\n", schedule.waves(), fault.empty() ? "verified" : fault.c_str());
     }

@@ -9,11 +9,17 @@
 
 #include "mpi_handles.hpp"
 #include "refit/exec/message_layout.hpp"
-#include "refit/exec/mpi_transport.hpp"
 #include "refit/exec/readiness.hpp"
 #include "refit/program.hpp"
 
 namespace refit::exec::mpi {
+
+/// How messages of strided boxes travel through MPI.
+enum class MpiWire : std::uint8_t {
+    kDatatypes,  ///< MPI walks the box, in fragments that stay in the cache: measured 1.6 times as fast on
+                 ///< one host.
+    kPacked,     ///< Copied into a message first, unless it lies as one anyway.
+};
 
 /// What a rank stages messages in, beside its program's arenas. Unit: byte.
 [[nodiscard]] std::uint64_t staging_bytes(const program::RankProgram& program, MpiWire wire);

@@ -33,7 +33,7 @@ constexpr std::uint64_t kOldVersion = 0;
 
 class MpiTransport final : public Transport {
 public:
-    explicit MpiTransport(MpiWire wire) : wire_{wire} {
+    MpiTransport() {
         int has_begun = 0;
         MPI_Initialized(&has_begun);
         if (has_begun == 0) {
@@ -68,7 +68,7 @@ public:
 
     Result<void> prepare(const Job& job) override {
         job_ = job;
-        wire_ = job.packs ? MpiWire::kPacked : wire_;
+        wire_ = job.packs ? mpi::MpiWire::kPacked : mpi::MpiWire::kDatatypes;
         if (job.schedule->ranks() != ranks_) {
             const std::string ranks = std::to_string(job.schedule->ranks());
             return fail(ErrorCode::kInvalidInput,
@@ -341,7 +341,7 @@ private:
         return iteration;
     }
 
-    MpiWire wire_;
+    mpi::MpiWire wire_ = mpi::MpiWire::kDatatypes;
     bool owns_mpi_ = false;
     std::uint32_t rank_ = 0;
     std::uint32_t ranks_ = 1;
@@ -356,8 +356,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport(MpiWire wire) {
-    return std::make_unique<MpiTransport>(wire);
+std::unique_ptr<Transport> make_mpi_transport() {
+    return std::make_unique<MpiTransport>();
 }
 
 }  // namespace refit::exec

@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "refit/exec/transport.hpp"
 
 namespace refit::exec {
 
-/// How messages of strided boxes travel through MPI.
-enum class MpiWire : std::uint8_t {
-    kDatatypes,  ///< MPI walks the box, in fragments that stay in the cache: measured 1.6 times as fast on
-                 ///< one host.
-    kPacked,     ///< Copied into a message first, unless it lies as one anyway.
-};
-
 /// The transport "mpi": each process of an MPI job is one rank. Begins MPI where nobody has, and then ends it
 /// too.
 ///
 /// A rank that sees no progress within the job's deadline says on stderr what it waits for and ends the whole
 /// job with code kNoProgress, since no call of MPI that waits for a lost rank can be given up.
-[[nodiscard]] std::unique_ptr<Transport> make_mpi_transport(MpiWire wire = MpiWire::kDatatypes);
+[[nodiscard]] std::unique_ptr<Transport> make_mpi_transport();
 
 inline constexpr int kNoProgress = 75;
 
