@@ -20,6 +20,7 @@
 #include "refit/exec/machine.hpp"
 #include "refit/exec/measure.hpp"
 #include "refit/exec/transport_kind.hpp"
+#include "refit/exec/yardstick.hpp"
 #include "refit/io/json_file.hpp"
 #include "refit/io/plan_file.hpp"
 #include "refit/quantity.hpp"
@@ -96,6 +97,13 @@ Result<Request> read_request(const Options& options) {
                               std::string{name_of(request.transport)} + " was asked for",
                           "--packed"});
     }
+    if (!options.system.empty() && request.transport != TransportKind::kHost) {
+        faults.push_back({ErrorCode::kInvalidInput,
+                          "system",
+                          "rates of a probe predict the transport host alone; " +
+                              std::string{name_of(request.transport)} + " was asked for",
+                          "--system"});
+    }
     return faults.empty() ? Result<Request>{request} : fail(std::move(faults));
 }
 
@@ -130,6 +138,43 @@ Bytes pack_for(Bytes available, std::uint32_t trainers, Bytes usual) {
     constexpr std::uint64_t kLeast = std::uint64_t{1} << 20U;
     return Bytes{std::clamp(available.count() / 8 / std::max(trainers, 1U), kLeast, usual.count())};
 }
+
+/// What the transport `host` should take by the rates of a probe, and how this moment compares with the probe's.
+class HostPrediction {
+public:
+    static Result<HostPrediction> make(const Options& options, const program::Schedule& schedule) {
+        const auto rates = read_host_rates(options.system);
+        if (!rates) {
+            return Failure{rates.error()};
+        }
+        auto yardstick = Yardstick::make(rates->threads, Bytes{this_machine().available.count() / 4});
+        if (!yardstick) {
+            return Failure{std::move(yardstick.error())};
+        }
+        return HostPrediction{predict_host(schedule, *rates), rates->yardstick, std::move(*yardstick)};
+    }
+
+    [[nodiscard]] Result<void> compare_moment() {
+        const auto now = yardstick_.measure();
+        if (!now) {
+            return Failure{now.error()};
+        }
+        moments_.push_back(*now);
+        return {};
+    }
+
+    [[nodiscard]] Seconds seconds() const noexcept { return seconds_; }
+    [[nodiscard]] double slowdown() const { return spread_of(moments_).median / then_; }
+
+private:
+    HostPrediction(Seconds seconds, Seconds then, Yardstick yardstick)
+        : seconds_{seconds}, then_{then}, yardstick_{std::move(yardstick)} {}
+
+    Seconds seconds_;
+    Seconds then_;
+    Yardstick yardstick_;
+    std::vector<Seconds> moments_;
+};
 
 int run_plan(const Options& options) {
     auto request = read_request(options);
@@ -169,15 +214,17 @@ int run_plan(const Options& options) {
         data = std::move(*opened);
         request->job.data = data.get();
     }
-    std::optional<Seconds> predicted;
+    Repeats repeats{options.warm_up, options.runs};
+    std::optional<HostPrediction> prediction;
     if (!options.system.empty()) {
-        const auto rates = read_host_rates(options.system);
-        if (!rates) {
-            return refuse(rates.error(), false);
+        auto made = HostPrediction::make(options, schedule);
+        if (!made) {
+            return refuse(made.error(), false);
         }
-        predicted = predict_host(schedule, *rates);
+        prediction = std::move(*made);
+        repeats.between = [&] { return prediction->compare_moment(); };
     }
-    const auto measurement = measure(**transport, request->job, {options.warm_up, options.runs});
+    const auto measurement = measure(**transport, request->job, repeats);
     if (!measurement) {
         const bool has_run = !is_refusal(measurement.error());
         return (*transport)->reports() ? refuse(measurement.error(), has_run)
@@ -192,7 +239,8 @@ int run_plan(const Options& options) {
                             std::string{(*transport)->name()},
                             (*transport)->machine(),
                             schedule.waves(),
-                            predicted};
+                            prediction ? std::optional{prediction->seconds()} : std::nullopt,
+                            prediction ? prediction->slowdown() : 1.0};
     return write_output(options.format == Format::kJson
                             ? report_json(measured).dump(1) + "\n"
                             : report_text(measured, options.format == Format::kMarkdown),

@@ -77,6 +77,7 @@ Json system_json(const HostRates& rates, const Machine& machine) {
          {{"threads", rates.threads},
           {"wave_seconds", rates.wave.value()},
           {"copy_seconds", rates.copy.value()},
+          {"yardstick_seconds", rates.yardstick.value()},
           {"copies", copies}}}};
 }
 
@@ -90,6 +91,7 @@ Result<HostRates> read_host_rates(const std::string& file) {
     rates.threads = static_cast<std::uint32_t>(std::min(positive(host, "threads"), 1e6));
     rates.wave = Seconds{positive(host, "wave_seconds")};
     rates.copy = Seconds{positive(host, "copy_seconds")};
+    rates.yardstick = Seconds{positive(host, "yardstick_seconds")};
     const auto copies = host.is_object() ? host.value("copies", Json::array()) : Json::array();
     for (const auto& entry : copies.is_array() ? copies : Json::array()) {
         const auto name = entry.is_object() ? entry.value("pattern", Json{}) : Json{};
@@ -108,6 +110,12 @@ Result<HostRates> read_host_rates(const std::string& file) {
                         file + ": /host/copies");
         }
         rates.copies.push_back(rate);
+    }
+    if (rates.yardstick == Seconds{}) {
+        return fail(ErrorCode::kInvalidInput,
+                    "host-rates",
+                    "has no \"yardstick_seconds\"; refit-exec probe -O FILE writes it",
+                    file + ": /host");
     }
     for (const auto pattern : kPatterns) {
         for (const auto threads : {1U, rates.threads}) {

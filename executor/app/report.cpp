@@ -141,7 +141,8 @@ Json report_json(const Measured& measured) {
         {"plan_digest", hexadecimal(measurement.records.empty() ? 0 : measurement.records.front().digest)},
         {"ranks", ranks_json(measured)}};
     if (measured.predicted) {
-        method["predicted_seconds"] = measured.predicted->value();
+        method["predicted_seconds"] = (*measured.predicted * measured.slowdown).value();
+        method["slowdown"] = measured.slowdown;
     }
     Json scenario = measured.file.scenario;
     scenario["name"] = measured.file.name;
@@ -168,10 +169,14 @@ std::string report_text(const Measured& measured, bool is_markdown) {
              times_text(measurement.seconds) + ", of " + std::to_string(measurement.runs.size()) + " runs",
              is_markdown);
     if (measured.predicted) {
-        const auto ratio = measured.measurement.seconds.median / *measured.predicted;
-        char times[48];
-        std::snprintf(times, sizeof(times), ", of which it took %.2f times", ratio);
-        text += line("predicted", format_seconds(*measured.predicted) + times, is_markdown);
+        const auto predicted = *measured.predicted * measured.slowdown;
+        char times[96];
+        std::snprintf(times,
+                      sizeof(times),
+                      ", of which it took %.2f times; copies take %.2f times as long as when probed",
+                      measured.measurement.seconds.median / predicted,
+                      measured.slowdown);
+        text += line("predicted", format_seconds(predicted) + times, is_markdown);
     }
     for_each_stage(measured, [&](std::size_t stage, const std::string& name, const Spread& spread) {
         if (stage < 8) {

@@ -18,7 +18,8 @@ struct Measured {
     std::string transport;
     std::string machine;
     std::uint32_t waves = 0;
-    std::optional<Seconds> predicted{};
+    std::optional<Seconds> predicted{};  ///< At the speed that the machine had when it was probed.
+    double slowdown = 1.0;               ///< How many times as long a copy took as it did then.
 };
 
 /// What was moved, and how fast.

@@ -108,6 +108,11 @@ Result<Measurement> run_all(Transport& transport, const Job& job, const Repeats&
                 return Failure{std::move(filled.error())};
             }
         }
+        if (i >= repeats.warm_up && repeats.between) {
+            if (auto called = repeats.between(); !called) {
+                return Failure{std::move(called.error())};
+            }
+        }
         auto iteration = transport.run();
         if (!iteration) {
             return Failure{std::move(iteration.error())};

@@ -136,6 +136,52 @@ TEST_F(Exec, RefusesToPackWhereTheTransportHasNoChoice) {
     EXPECT_NE(refused.err.find("--packed"), std::string::npos) << refused.err;
 }
 
+/// One rate for all copies, on one thread.
+Json one_rate(double bytes_per_second) {
+    Json copies = Json::array();
+    for (const auto* pattern : {"gather", "scatter", "repeat"}) {
+        copies.push_back({{"pattern", pattern},
+                          {"threads", 1},
+                          {"run_bytes", 64},
+                          {"footprint_bytes", 1048576},
+                          {"bytes_per_second", bytes_per_second}});
+    }
+    return {{"host",
+             {{"threads", 1},
+              {"wave_seconds", 1e-9},
+              {"copy_seconds", 1e-12},
+              {"yardstick_seconds", 0.01},
+              {"copies", copies}}}};
+}
+
+TEST_F(Exec, PredictsByTheRatesOfAProbeAndBySlowdownSince) {
+    const auto plan = small_plan("direct");
+    const auto ideal = [&](double rate) {
+        std::ofstream{path("here.json")} << one_rate(rate);
+        const auto run = run_exec({plan, "--system", path("here.json"), "--runs", "3", "-o", "json"});
+        EXPECT_EQ(run.code, 0) << run.err;
+        const auto method = Json::parse(run.out)["methods"][0];
+        return method["predicted_seconds"].get<double>() / method["slowdown"].get<double>();
+    };
+    // Each of 16 generators wants all 256 x 256 elements of two bytes.
+    EXPECT_NEAR(ideal(1e9), 16 * 256 * 256 * 2 / 1e9, 1e-8);
+    EXPECT_NEAR(ideal(4e9), 16 * 256 * 256 * 2 / 4e9, 1e-8);
+    const auto text = run_exec({plan, "--system", path("here.json"), "--runs", "3"});
+    EXPECT_NE(text.out.find("times as long as when probed"), std::string::npos) << text.out;
+}
+
+TEST_F(Exec, RefusesRatesWithoutYardstickAndOtherTransportsThanHost) {
+    auto rates = one_rate(1e9);
+    rates["host"].erase("yardstick_seconds");
+    std::ofstream{path("here.json")} << rates;
+    const auto old = run_exec({small_plan("direct"), "--system", path("here.json")});
+    EXPECT_EQ(old.code, 3);
+    EXPECT_NE(old.err.find("\"yardstick_seconds\"; refit-exec probe -O FILE writes it"), std::string::npos) << old.err;
+    const auto other = run_exec({small_plan("direct"), "--system", path("here.json"), "--transport", "mpi"});
+    EXPECT_EQ(other.code, 3);
+    EXPECT_NE(other.err.find("--system"), std::string::npos) << other.err;
+}
+
 TEST_F(Exec, EndsWithSevenNamingTheRankWhereOneDiesOrAnElementIsWrong) {
     const auto plan = small_plan();
     const auto died = run_exec({plan, "--inject", "dies:2@0"});

@@ -235,5 +235,22 @@ TEST(Measure, KeepsEveryRunAndTheTimesOfRanksAndStages) {
     EXPECT_GT(measured.seconds.min, Seconds{});
 }
 
+TEST(Measure, CallsBetweenBeforeEachRunThatCountsAndFailsWithIt) {
+    const Small small{Method::kDirect};
+    const auto transport = make_host_transport();
+    int calls = 0;
+    Repeats repeats{2, 3};
+    repeats.between = [&]() -> Result<void> {
+        ++calls;
+        return {};
+    };
+    ASSERT_TRUE(measure(*transport, small.job(), repeats));
+    EXPECT_EQ(calls, 3);
+    repeats.between = []() -> Result<void> { return fail(ErrorCode::kInfeasible, "late", "too late"); };
+    const auto failed = measure(*make_host_transport(), small.job(), repeats);
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().front().message, "too late");
+}
+
 }  // namespace
 }  // namespace refit::exec

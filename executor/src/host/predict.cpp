@@ -1,92 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
-#include <stdexcept>
-#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "../parallel.hpp"
 #include "copies.hpp"
+#include "copy_costs.hpp"
 #include "refit/exec/host_rates.hpp"
+#include "reuse.hpp"
+#include "trial.hpp"
 
 namespace refit::exec {
 namespace {
 
-/// Between the two nearest points of a table, on a logarithmic scale; at its ends, the end.
-double between(const std::map<std::uint64_t, double>& table, std::uint64_t at) {
-    const auto above = table.lower_bound(at);
-    if (above == table.end()) {
-        return std::prev(above)->second;
-    }
-    if (above == table.begin() || above->first == at) {
-        return above->second;
-    }
-    const auto below = std::prev(above);
-    const auto share = std::log(static_cast<double>(at) / static_cast<double>(below->first)) /
-                       std::log(static_cast<double>(above->first) / static_cast<double>(below->first));
-    return std::exp((1.0 - share) * std::log(below->second) + share * std::log(above->second));
-}
+/// Seconds that a task takes while other threads idle, and while all copy.
+struct TaskCost {
+    double alone = 0.0;
+    double together = 0.0;
+};
 
-/// Seconds a byte, by run length, for one number of threads and one footprint.
-class CopyCosts {
+/// What the copies of a plan cost by rates that a probe measured.
+class Costs {
 public:
-    CopyCosts(const HostRates& rates, std::uint32_t threads, std::uint64_t footprint) {
-        std::map<std::pair<CopyPattern, std::uint64_t>, std::map<std::uint64_t, double>> by_footprint;
-        for (const auto& rate : rates.copies) {
-            if (rate.threads == threads) {
-                by_footprint[{rate.pattern, rate.run}][rate.footprint] = 1.0 / rate.bytes_per_second;
-            }
-        }
-        for (const auto& [key, costs] : by_footprint) {
-            costs_[key.first][key.second] = between(costs, footprint);
-        }
-        for (const auto pattern : {CopyPattern::kGather, CopyPattern::kScatter, CopyPattern::kRepeat}) {
-            if (costs_[pattern].empty()) {
-                throw std::logic_error{"HostRates: no rate for a pattern"};
-            }
+    Costs(const host::Work& work, const std::vector<program::RankProgram>& programs, const HostRates& rates)
+        : work_{work}, rates_{rates}, alone_{rates, 1}, together_{rates, rates.threads}, reuse_{programs} {
+        // A refit before this one has left its traces in the caches.
+        for (const auto& task : work.tasks) {
+            (void)cost_of(task, 0);
         }
     }
 
-    [[nodiscard]] double seconds(const StridedCopy& copy, bool is_repeated) const {
-        const auto cost = [&](CopyPattern pattern) { return between(costs_.at(pattern), copy.run); };
-        const bool is_scattered = copy.axes > 0 && copy.destination_step[copy.axes - 1] != copy.run;
-        const auto first = cost(is_scattered ? CopyPattern::kScatter : CopyPattern::kGather);
-        // A taker of the repeated pattern reads anew one time in eight.
-        const auto again = std::max(0.0, (8.0 * cost(CopyPattern::kRepeat) - first) / 7.0);
-        return static_cast<double>(copy.bytes()) * (is_repeated ? std::min(first, again) : first);
-    }
+    [[nodiscard]] TaskCost of(const host::Task& task) { return cost_of(task, work_.stages.size()); }
 
 private:
-    std::map<CopyPattern, std::map<std::uint64_t, double>> costs_;
-};
-
-/// Seconds that a task's copies take at both rates.
-struct TaskCost {
-    double alone = 0.0;     ///< On one thread, others idle.
-    double together = 0.0;  ///< All threads together: its share of the wave.
-};
-
-TaskCost cost_of(const host::Work& work,
-                 const host::Task& task,
-                 const CopyCosts& alone,
-                 const CopyCosts& together,
-                 const HostRates& rates) {
-    TaskCost cost;
-    std::set<std::uint64_t> read;  // Where copies begin that read the present tile.
-    std::uint64_t tile = ~std::uint64_t{0};
-    for (auto i = task.first; i < task.last; ++i) {
-        const auto& copy = work.copies[i];
-        if (copy.shape.source / host::kTile != tile) {
-            tile = copy.shape.source / host::kTile;
-            read.clear();
+    TaskCost cost_of(const host::Task& task, std::size_t first_wave) {
+        TaskCost cost;
+        std::set<std::uint64_t> read;  // Where copies begin that read the present tile.
+        std::uint64_t tile = ~std::uint64_t{0};
+        for (auto i = task.first; i < task.last; ++i) {
+            const auto& copy = work_.copies[i];
+            if (copy.shape.source / host::kTile != tile) {
+                tile = copy.shape.source / host::kTile;
+                read.clear();
+            }
+            const bool is_repeated = !read.insert(copy.shape.source).second;
+            const auto apart = reuse_.use(task, copy, is_repeated, first_wave + task.wave);
+            cost.alone += seconds(alone_, copy.shape, apart, is_repeated) + rates_.copy.value();
+            // Of its bytes all threads together move as many as there are threads.
+            cost.together +=
+                seconds(together_, copy.shape, apart, is_repeated) * rates_.threads + rates_.copy.value();
         }
-        const bool is_repeated = !read.insert(copy.shape.source).second;
-        cost.alone += alone.seconds(copy.shape, is_repeated) + rates.copy.value();
-        cost.together += together.seconds(copy.shape, is_repeated) + rates.copy.value() / rates.threads;
+        return cost;
     }
-    return cost;
+
+    static double seconds(const host::CopyCosts& costs,
+                          const StridedCopy& copy,
+                          const host::Reuse::Distances& apart,
+                          bool is_repeated) {
+        const bool is_scattered = copy.axes > 0 && copy.destination_step[copy.axes - 1] != copy.run;
+        const auto pattern = is_scattered ? CopyPattern::kScatter : CopyPattern::kGather;
+        const auto written = std::exp(apart.destination);
+        const auto first = costs.seconds_per_byte(pattern, copy.run, written);
+        const auto bytes = static_cast<double>(copy.bytes());
+        // Of the takers of the repeated pattern one reads anew.
+        constexpr double kReaders = host::kReaders;
+        const auto repeated = costs.seconds_per_byte(CopyPattern::kRepeat, copy.run, written);
+        const auto again = (kReaders * repeated - first) / (kReaders - 1.0);
+        const auto cached = std::clamp(again, 0.0, first);
+        if (is_repeated) {
+            return bytes * cached;
+        }
+        const auto read = costs.seconds_per_byte(pattern, copy.run, std::exp(apart.source));
+        return bytes * std::max((first + read) / 2.0, cached);
+    }
+
+    const host::Work& work_;
+    const HostRates& rates_;
+    host::CopyCosts alone_;
+    host::CopyCosts together_;
+    host::Reuse reuse_;
+};
+
+/// When the last of a wave's tasks is done. Threads take them in order; what is left of each costs less once
+/// fewer threads copy.
+double wave_seconds(const std::vector<TaskCost>& tasks, std::uint32_t threads) {
+    std::vector<std::pair<TaskCost, double>> at_work;  // And the share that is left.
+    std::size_t next = 0;
+    double now = 0.0;
+    while (true) {
+        while (at_work.size() < threads && next < tasks.size()) {
+            at_work.emplace_back(tasks[next++], 1.0);
+        }
+        if (at_work.empty()) {
+            return now;
+        }
+        const auto busy =
+            threads < 2 ? 1.0 : static_cast<double>(at_work.size() - 1) / static_cast<double>(threads - 1);
+        const auto whole = [&](const TaskCost& cost) {
+            return cost.alone + busy * (cost.together - cost.alone);
+        };
+        double step = 1e300;
+        for (const auto& [cost, left] : at_work) {
+            step = std::min(step, left * whole(cost));
+        }
+        now += step;
+        for (auto& [cost, left] : at_work) {
+            left -= whole(cost) > 0.0 ? step / whole(cost) : left;
+        }
+        std::erase_if(at_work, [](const auto& task) { return task.second <= 1e-12; });
+    }
 }
 
 }  // namespace
@@ -96,24 +120,17 @@ Seconds predict_host(const program::Schedule& schedule, const HostRates& rates) 
     parallel_for(rates.threads, programs.size(), [&](std::size_t rank) {
         programs[rank] = schedule.program_of(static_cast<std::uint32_t>(rank));
     });
-    std::uint64_t footprint = 0;
-    for (const auto& program : programs) {
-        footprint += program.arena_bytes[0] + program.arena_bytes[1] + program.arena_bytes[2];
-    }
     const auto work = host::work_of(programs, rates.threads);
-    const CopyCosts alone{rates, 1, footprint};
-    const CopyCosts together{rates, rates.threads, footprint};
+    Costs costs{work, programs, rates};
     double seconds = 0.0;
     for (std::size_t wave = 0; wave < work.stages.size(); ++wave) {
-        double all = 0.0;
-        double longest = 0.0;
+        std::vector<TaskCost> tasks;
         for (auto i = work.first_task[wave]; i < work.first_task[wave + 1]; ++i) {
-            const auto cost = cost_of(work, work.tasks[i], alone, together, rates);
-            all += cost.together;
-            longest = std::max(longest, cost.alone);
+            tasks.push_back(costs.of(work.tasks[i]));
         }
-        const bool is_empty = work.first_task[wave] == work.first_task[wave + 1];
-        seconds += is_empty ? 0.0 : rates.wave.value() + std::max(all, longest);
+        if (!tasks.empty()) {
+            seconds += rates.wave.value() + wave_seconds(tasks, rates.threads);
+        }
     }
     return Seconds{seconds};
 }

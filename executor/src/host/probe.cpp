@@ -1,170 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <utility>
 
-#include "copies.hpp"
 #include "refit/exec/host_rates.hpp"
 #include "refit/exec/measure.hpp"
-#include "refit/exec/rank_storage.hpp"
-#include "run.hpp"
+#include "refit/exec/yardstick.hpp"
+#include "trial.hpp"
 
 namespace refit::exec {
 namespace {
 
-using namespace program;
+/// Times each entry of the table once a round: what disturbs the machine for a second then spoils one round
+/// of an entry, not the entry.
+constexpr int kRounds = 5;
+constexpr int kRuns = 2;
+/// No round begins after it.
+constexpr std::chrono::seconds kLongest{80};
 
-constexpr std::uint32_t kRanks = 8;  ///< On each side.
-constexpr std::uint32_t kElement = 2;
-
-/// Programs of `kRanks` givers and as many takers.
-class ProbePrograms {
-public:
-    ProbePrograms() {
-        for (std::uint32_t rank = 0; rank < 2 * kRanks; ++rank) {
-            programs_.emplace_back().rank = rank;
-        }
-    }
-
-    std::uint32_t add_region(std::uint32_t rank, Arena arena, const Box& box) {
-        auto& program = programs_[rank];
-        auto& size = program.arena_bytes[static_cast<std::size_t>(arena)];
-        program.regions.push_back({{}, box, arena, kElement, size});
-        size += (program.regions.back().bytes() + kAlignment - 1) / kAlignment * kAlignment;
-        return static_cast<std::uint32_t>(program.regions.size() - 1);
-    }
-
-    void add_wave() {
-        for (auto& program : programs_) {
-            program.waves.emplace_back();
-        }
-    }
-
-    /// In the last wave.
-    void add_message(
-        std::uint32_t giver, std::uint32_t from, std::uint32_t taker, std::uint32_t to, const Box& box) {
-        Operation send;
-        send.id = next_id_++;
-        send.peer = taker;
-        send.parts.push_back({{}, box, kElement});
-        send.bytes = send.parts.back().bytes();
-        send.landings.push_back({0, from, box});
-        auto receive = send;
-        receive.kind = OperationKind::kReceive;
-        receive.peer = giver;
-        receive.landings.front().region = to;
-        programs_[giver].waves.back().operations.push_back(std::move(send));
-        programs_[taker].waves.back().operations.push_back(std::move(receive));
-    }
-
-    [[nodiscard]] const std::vector<RankProgram>& get() const { return programs_; }
-
-private:
-    std::vector<RankProgram> programs_;
-    std::uint32_t next_id_ = 0;
-};
-
-Interval share(std::uint64_t whole, std::uint32_t part) {
-    return {whole * part / kRanks, whole * (part + 1) / kRanks};
-}
-
-/// A matrix whose rows, or columns, go from 8 givers to 8 takers of its columns, or rows; or whole to each of
-/// them.
-ProbePrograms matrix(CopyPattern pattern, std::uint64_t run, std::uint64_t footprint) {
-    const auto columns =
-        std::max<std::uint64_t>(run / kElement, 1) * (pattern == CopyPattern::kRepeat ? 1 : kRanks);
-    const auto sides = pattern == CopyPattern::kRepeat ? 1 + kRanks : 2;
-    const auto rows =
-        std::max<std::uint64_t>(kRanks, footprint / sides / (columns * kElement) / kRanks * kRanks);
-    const std::uint64_t shape[] = {rows, columns};
-    const auto whole = Box::whole(shape);
-    ProbePrograms programs;
-    programs.add_wave();
-    const auto held = [&](std::uint32_t rank) {
-        return pattern == CopyPattern::kScatter ? whole.with(1, share(columns, rank))
-                                                : whole.with(0, share(rows, rank));
-    };
-    const auto wanted = [&](std::uint32_t rank) {
-        return pattern == CopyPattern::kRepeat    ? whole
-               : pattern == CopyPattern::kScatter ? whole.with(0, share(rows, rank))
-                                                  : whole.with(1, share(columns, rank));
-    };
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-        programs.add_region(rank, Arena::kSource, held(rank));
-        programs.add_region(kRanks + rank, Arena::kDestination, wanted(rank));
-    }
-    for (std::uint32_t giver = 0; giver < kRanks; ++giver) {
-        for (std::uint32_t taker = 0; taker < kRanks; ++taker) {
-            if (const auto box = intersection(held(giver), wanted(taker))) {
-                programs.add_message(giver, 0, kRanks + taker, 0, *box);
-            }
-        }
-    }
-    return programs;
-}
-
-/// `waves` waves of one small message from each giver, or as many copies of a few bytes in one wave.
-ProbePrograms small_messages(std::uint32_t waves, std::uint32_t copies) {
-    constexpr std::uint64_t kColumns = 32;
-    const std::uint64_t shape[] = {copies, 2 * kColumns};
-    const auto whole = Box::whole(shape);
-    ProbePrograms programs;
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-        for (std::uint32_t copy = 0; copy < copies; ++copy) {
-            programs.add_region(rank, Arena::kSource, whole.with(0, {copy, copy + 1}));
-            programs.add_region(
-                kRanks + rank, Arena::kDestination, whole.with(0, {copy, copy + 1}).with(1, {0, kColumns}));
-        }
-    }
-    for (std::uint32_t wave = 0; wave < waves; ++wave) {
-        programs.add_wave();
-        for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-            for (std::uint32_t copy = 0; copy < copies; ++copy) {
-                programs.add_message(
-                    rank, copy, kRanks + rank, copy, whole.with(0, {copy, copy + 1}).with(1, {0, kColumns}));
-            }
-        }
-    }
-    return programs;
-}
-
-/// The median of some runs, and the bytes that one moves.
+/// The shortest run of each round, and the bytes that one moves.
 struct Timed {
-    Seconds seconds;
+    std::vector<Seconds> rounds;
     std::uint64_t bytes = 0;
+
+    [[nodiscard]] Seconds typical() const { return spread_of(rounds).median; }
 };
 
-Result<Timed> timed(const ProbePrograms& programs, std::uint32_t threads) {
-    constexpr int kRuns = 7;
-    std::vector<RankStorage> storage;
-    for (const auto& program : programs.get()) {
-        auto allocated = RankStorage::allocate(program);
-        if (!allocated) {
-            return Failure{std::move(allocated.error())};
-        }
-        storage.push_back(std::move(*allocated));
-        // Touched, so that no run pays for new pages.
-        for (const auto arena : {Arena::kSource, Arena::kDestination}) {
-            std::fill_n(storage.back().base(arena), program.bytes_in(arena), std::byte{1});
-        }
+/// The shortest of some runs after the first makes another round.
+Result<void> time_again(const std::vector<program::RankProgram>& programs,
+                        std::uint32_t threads,
+                        Timed& timed) {
+    const auto trial = host::Trial::make(programs, threads);
+    if (!trial) {
+        return Failure{trial.error()};
     }
-    const auto work = host::work_of(programs.get(), threads);
+    timed.bytes = trial->bytes();
     std::vector<Seconds> times;
     for (int i = 0; i <= kRuns; ++i) {
-        const auto run = host::run_work(work, storage, Job{}, threads);
-        if (!run) {
-            return Failure{run.error()};
+        const auto seconds = trial->run();
+        if (!seconds) {
+            return Failure{seconds.error()};
         }
         if (i > 0) {
-            times.push_back(run->seconds);
+            times.push_back(*seconds);
         }
     }
-    Timed result{spread_of(std::move(times)).median};
-    for (const auto bytes : work.bytes) {
-        result.bytes += bytes;
+    timed.rounds.push_back(spread_of(std::move(times)).min);
+    return {};
+}
+
+/// Entries of the table, without rates.
+std::vector<CopyRate> entries(std::uint32_t threads, Bytes most_bytes) {
+    constexpr std::uint64_t kRunBytes[] = {16, 64, 256, 1024, 4096, 16384, 131072, 1U << 20U, 8U << 20U};
+    constexpr std::uint64_t kFootprints[] = {
+        std::uint64_t{2} << 20U, std::uint64_t{32} << 20U, std::uint64_t{512} << 20U};
+    std::vector<CopyRate> entries;
+    for (const auto count : {1U, threads}) {
+        if (count == 1 && !entries.empty()) {
+            continue;  // One thread is all there are.
+        }
+        for (const auto pattern : {CopyPattern::kGather, CopyPattern::kScatter, CopyPattern::kRepeat}) {
+            for (const auto run : kRunBytes) {
+                for (const auto most : kFootprints) {
+                    const auto footprint = std::min(most, most_bytes.count());
+                    const bool is_known = !entries.empty() && entries.back().run == run &&
+                                          entries.back().footprint == footprint;
+                    if (!is_known && footprint >= host::least_footprint(pattern, run)) {
+                        entries.push_back({pattern, count, run, footprint, 0.0});
+                    }
+                }
+            }
+        }
     }
-    return result;
+    return entries;
 }
 
 }  // namespace
@@ -184,47 +92,49 @@ std::string_view name_of(CopyPattern pattern) noexcept {
 Result<HostRates> probe_host(std::uint32_t threads,
                              Bytes most_bytes,
                              const std::function<void(double)>& tell) {
-    constexpr std::uint64_t kRuns[] = {16, 64, 256, 1024, 8192, 65536};
-    constexpr std::uint64_t kFootprints[] = {
-        std::uint64_t{2} << 20U, std::uint64_t{32} << 20U, std::uint64_t{512} << 20U};
     HostRates rates;
     rates.threads = threads;
-    std::vector<std::uint32_t> counts{1};
-    if (threads > 1) {
-        counts.push_back(threads);
-    }
-    std::size_t done = 0;
-    const auto all = counts.size() * std::size(kRuns) * std::size(kFootprints) * 3;
-    for (const auto count : counts) {
-        for (const auto pattern : {CopyPattern::kGather, CopyPattern::kScatter, CopyPattern::kRepeat}) {
-            for (const auto run : kRuns) {
-                for (const auto footprint : kFootprints) {
-                    const auto bytes = std::min(footprint, most_bytes.count());
-                    const auto time = timed(matrix(pattern, run, bytes), count);
-                    if (!time) {
-                        return Failure{time.error()};
-                    }
-                    rates.copies.push_back({pattern,
-                                            count,
-                                            run,
-                                            bytes,
-                                            static_cast<double>(time->bytes) / time->seconds.value()});
-                    if (tell) {
-                        tell(static_cast<double>(++done) / static_cast<double>(all));
-                    }
-                }
-            }
-        }
+    rates.copies = entries(threads, most_bytes);
+    auto yardstick = Yardstick::make(threads, most_bytes);
+    if (!yardstick) {
+        return Failure{yardstick.error()};
     }
     constexpr std::uint32_t kWaves = 400;
     constexpr std::uint32_t kCopies = 2000;
-    const auto waves = timed(small_messages(kWaves, 1), threads);
-    const auto copies = timed(small_messages(1, kCopies), 1);
-    if (!waves || !copies) {
-        return Failure{waves ? copies.error() : waves.error()};
+    std::vector<Timed> timed(rates.copies.size());
+    Timed waves;
+    Timed copies;
+    std::vector<Seconds> moments;
+    std::size_t done = 0;
+    const auto start = std::chrono::steady_clock::now();
+    for (int round = 0; round < kRounds && std::chrono::steady_clock::now() - start < kLongest; ++round) {
+        for (std::size_t i = 0; i < timed.size(); ++i) {
+            const auto& entry = rates.copies[i];
+            const auto programs = host::matrix(entry.pattern, entry.run, entry.footprint);
+            if (auto ran = time_again(programs, entry.threads, timed[i]); !ran) {
+                return Failure{std::move(ran.error())};
+            }
+            const auto moment = yardstick->measure();
+            if (!moment) {
+                return Failure{moment.error()};
+            }
+            moments.push_back(*moment);
+            if (tell) {
+                tell(static_cast<double>(++done) / static_cast<double>(kRounds * timed.size()));
+            }
+        }
+        auto ran = time_again(host::small_messages(kWaves, 1), threads, waves);
+        ran = ran ? time_again(host::small_messages(1, kCopies), 1, copies) : std::move(ran);
+        if (!ran) {
+            return Failure{std::move(ran.error())};
+        }
     }
-    rates.wave = waves->seconds * (1.0 / kWaves);
-    rates.copy = copies->seconds * (1.0 / (kCopies * kRanks));
+    for (std::size_t i = 0; i < timed.size(); ++i) {
+        rates.copies[i].bytes_per_second = static_cast<double>(timed[i].bytes) / timed[i].typical().value();
+    }
+    rates.wave = waves.typical() * (1.0 / kWaves);
+    rates.copy = copies.typical() * (1.0 / (kCopies * host::kRanks));
+    rates.yardstick = spread_of(std::move(moments)).median;
     return rates;
 }
 

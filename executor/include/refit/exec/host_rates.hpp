@@ -25,7 +25,7 @@ struct CopyRate {
     CopyPattern pattern = CopyPattern::kGather;
     std::uint32_t threads = 1;
     std::uint64_t run = 0;        ///< Bytes that lie together on both sides.
-    std::uint64_t footprint = 0;  ///< Bytes that a refit reads or writes, all together.
+    std::uint64_t footprint = 0;  ///< Bytes read and written between two uses of the same memory.
     double bytes_per_second = 0.0;
     bool operator==(const CopyRate&) const = default;
 };
@@ -36,10 +36,11 @@ struct HostRates {
     std::vector<CopyRate> copies;
     Seconds wave;  ///< Until all threads have begun the next wave.
     Seconds copy;  ///< Of one copy of a few bytes.
+    Seconds yardstick;  ///< Of the copy by which another moment is compared (refit/exec/yardstick.hpp).
 };
 
-/// Measures this machine. `tell` hears what is done, in [0, 1]. `most_bytes`: the largest footprint. Errors:
-/// those of a run.
+/// Measures this machine in up to five rounds, of which the median counts; no round begins after 80 s. `tell`
+/// hears what is done, in [0, 1]. `most_bytes`: the largest footprint, at least 64 KiB. Errors: those of a run.
 [[nodiscard]] Result<HostRates> probe_host(std::uint32_t threads,
                                            Bytes most_bytes,
                                            const std::function<void(double)>& tell = {});

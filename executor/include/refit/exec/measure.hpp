@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "refit/exec/transport.hpp"
@@ -14,6 +15,7 @@ namespace refit::exec {
 struct Repeats {
     std::uint32_t warm_up = 1;
     std::uint32_t runs = 5;  ///< Range: >= 1.
+    std::function<Result<void>()> between{};  ///< Is called before each run that counts, where there is one.
 };
 
 /// Of several times. Range: min <= median <= p95 <= max.
