@@ -345,6 +345,7 @@ const std::vector<FieldOption>& field_options() {
         {"--engine", "engine.name", "NAME", "an engine of data/engines"},
         {"--oversubscription", "fabric.oversubscription", "RATIO", "NICs of a pod to its uplinks, for example 2:1"},
         {"--domains-per-pod", "fabric.domains_per_pod", "N", "NVLink domains under one group of leaf switches"},
+        {"--without", "lost", "RANKS", "ranks that the refit goes on without: 3,7-9, trainer:2 (docs/executor.md)"},
         {"--coverage", "engine.coverage", "NAME", "bulk path takes: nemo-rl-names, ffn, all or pattern:GLOB"},
     };
     return kOptions;

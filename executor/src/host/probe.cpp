@@ -152,7 +152,8 @@ Result<Timed> timed(const ProbePrograms& programs, std::uint32_t threads) {
     const auto work = host::work_of(programs.get(), threads);
     std::vector<Seconds> times;
     for (int i = 0; i <= kRuns; ++i) {
-        const auto run = host::run_work(work, storage, Job{}, threads);
+        std::vector<std::uint32_t> failed;
+        const auto run = host::run_work(work, storage, Job{}, threads, failed);
         if (!run) {
             return Failure{run.error()};
         }
