@@ -21,7 +21,6 @@ Examples:
   refit check my.json                                     all faults at once, each with a cure
   refit plan deepseek-v3-h100 -O plan.json                who sends which bytes to whom
   refit simulate deepseek-v3-h100 --trace out.json        its course in time, what waits for what
-  refit show rank deepseek-v3-h100 37                     which weights a rank holds
 
 The environment may stand for a flag: REFIT_SYSTEM for --system; REFIT_DATA names another data folder.
 Exit codes: 0 answered, 2 usage, 3 input not understood, 4 cannot run, 5 not supported, 6 file trouble.)";

@@ -39,7 +39,7 @@ int refuse(const Faults& faults, bool has_run) {
         std::cerr << "  " << ++number << ". " << fault.message
                   << (fault.where.empty() ? "" : "\n     at " + fault.where) << "\n";
         const bool has_offer = fault.nearest && fault.nearest->field == "lost";
-        std::cerr << (has_offer ? "     try --resume-without " + fault.nearest->value + ", or " + fault.nearest->note + "\n" : "");
+        std::cerr << (has_offer ? "     try --resume-without " + fault.nearest->value + ", " + fault.nearest->note + "\n" : "");
     }
     if (has_run &&
         std::ranges::none_of(faults, [](const Fault& fault) { return fault.rule == "old-weights-lost"; })) {
@@ -178,6 +178,13 @@ int run_plan(const Options& options) {
     const auto file = asked_plan(options);
     if (!file) {
         return refuse(file.error(), false);
+    }
+    if (request->transport == TransportKind::kNccl && !file->workload.losses().empty()) {
+        return refuse({{ErrorCode::kUnsupported,
+                        "lost-ranks",
+                        "the transport nccl runs plans of all ranks only; host, mpi and cuda leave out those that are lost",
+                        "--transport"}},
+                      false);
     }
     for (const auto& injection : request->job.injections) {
         if (injection.rank >= file->gpus()) {

@@ -45,6 +45,11 @@ Cluster Cluster::without(Losses losses) const {
     return rest;
 }
 
+std::uint32_t Cluster::active_trainers() const noexcept {
+    const auto lost = std::ranges::lower_bound(losses_.lost, train_gpus_) - losses_.lost.begin();
+    return train_gpus_ - static_cast<std::uint32_t>(lost);
+}
+
 double Cluster::nic_share(RankId rank) const {
     if (losses_.is_absent(rank.index())) {
         return 0.0;

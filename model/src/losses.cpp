@@ -114,17 +114,20 @@ Fault orphan_fault(std::uint32_t stage, const Ranks& holders, const Orphans& orp
             "no-holder-left",
             "without " + named(holders) + " nobody holds elements " + box_text(orphans.box) + " of " + orphans.first +
                 (more > 0 ? ", and shards of " + std::to_string(more) + " more classes" : "") +
-                (scenario.train.pp > 1 ? ", in pipeline stage " + std::to_string(stage) : std::string{}),
+                (scenario.train.pp > 1 ? ", in pipeline stage " + std::to_string(stage) : std::string{}) +
+                "; a checkpoint has them",
             "lost"};
 }
 
 /// Puts the largest rest that can be left out behind each fault, or the only way that is left.
-Faults with_nearest(Faults faults, const Ranks& rest) {
+Faults with_nearest(Faults faults, const Ranks& lost, const Ranks& kept) {
+    const auto rest = less(lost, kept);
+    const auto back = named(kept) + (kept.size() == 1 ? " is back" : " are back");
     for (auto& fault : faults) {
         if (rest.empty()) {
-            fault.message += "; bring them back, or load the trainers from a checkpoint and refit to whole engines";
+            fault.message += "; the refit can go on once " + back;
         } else {
-            fault.nearest = Suggestion{"lost", ranks_text(rest), "load the lost trainers from a checkpoint"};
+            fault.nearest = Suggestion{"lost", ranks_text(rest), "once " + back};
         }
     }
     return faults;
@@ -223,7 +226,7 @@ Result<Losses> losses_of(const Scenario& scenario, std::vector<std::uint32_t> lo
     }
     const auto size = replica_gpus(scenario.generate);
     const auto replicas = lost_replicas(scenario, lost);
-    Ranks kept = keepers_of(orphans);
+    auto kept = keepers_of(orphans);
     if (replicas.size() == scenario.generate.gpus / size) {
         const auto least = std::ranges::min_element(replicas, {}, [](const auto& entry) { return entry.second.size(); });
         faults.push_back({ErrorCode::kInfeasible,
@@ -238,7 +241,7 @@ Result<Losses> losses_of(const Scenario& scenario, std::vector<std::uint32_t> lo
         kept.insert(kept.end(), least->second.begin(), least->second.end());
     }
     if (!faults.empty()) {
-        return fail(with_nearest(std::move(faults), less(lost, kept)));
+        return fail(with_nearest(std::move(faults), lost, kept));
     }
     Losses losses{std::move(lost), {}};
     for (const auto& [replica, ranks] : replicas) {

@@ -55,6 +55,10 @@ Gatherers gatherers_of(const Scenario& scenario) {
     return gatherers;
 }
 
+bool gathers_by_stage(const Scenario& scenario) {
+    return has_each_stage(scenario) && !gatherers_of(scenario).is_plain;
+}
+
 std::vector<SentPacks> dealt_packs(const Scenario& scenario,
                                    const Workload& workload,
                                    std::span<const std::uint32_t> classes,

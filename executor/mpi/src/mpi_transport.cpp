@@ -130,7 +130,7 @@ public:
                           MPI_UINT64_T,
                           MPI_COMM_WORLD);
         }
-        return verification_of(all);
+        return verification_of(all, members());
     }
 
     Result<void> flip() override {

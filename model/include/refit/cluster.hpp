@@ -34,7 +34,8 @@ public:
     /// The same GPUs, of which some take no part. Pre: ranks of the job.
     [[nodiscard]] Cluster without(Losses losses) const;
     [[nodiscard]] const Losses& losses() const noexcept { return losses_; }
-    /// Ranks that take part.
+    /// Those that take part.
+    [[nodiscard]] std::uint32_t active_trainers() const noexcept;
     [[nodiscard]] std::uint32_t active_gpus() const noexcept {
         return gpus() - static_cast<std::uint32_t>(losses_.lost.size() + losses_.idle.size());
     }

@@ -32,6 +32,9 @@ struct Gatherers {
 /// of a stage to blocks, pipeline broadcasts join stages.
 [[nodiscard]] Gatherers gatherers_of(const Scenario& scenario);
 
+/// Whether each pipeline stage gathers and sends what it holds: the option, unless nothing but the plain way is left.
+[[nodiscard]] bool gathers_by_stage(const Scenario& scenario);
+
 /// The packs of these classes, aimed at `target` bytes, dealt over the roots in turn: all over trainers 0, 1,
 /// …, or each pipeline stage's over that stage's first ranks, of those that gather. Roots without a pack are left out.
 [[nodiscard]] std::vector<SentPacks> dealt_packs(const Scenario& scenario,

@@ -282,6 +282,9 @@ std::optional<Suggestion> fewer_expert_shards(const Scenario& scenario) {
         }
         auto changed = scenario;
         changed.train = std::move(*layout);
+        if (!losses_of(changed, changed.cluster.losses().lost)) {
+            continue;
+        }
         const auto faults = grouped_faults(changed, Workload::make(changed));
         if (std::ranges::count(faults, name_of(M2nLimit::kSources), &Fault::rule) == 0) {
             return Suggestion{"train.layout", to_text(changed.train), ""};
