@@ -35,12 +35,15 @@ io::ScenarioDraft draft_of(const io::PlanFile& file) {
 
 /// Whether the scenario moves just what the plan does, between the same ranks in the same domains.
 bool is_same_job(const io::PlanFile& file, const Scenario& scenario) {
-    const auto written = [](const Workload& moved, std::uint32_t trainers, std::vector<std::uint32_t> starts) {
-        return io::write_plan({"", moved, Plan{}, trainers, std::move(starts)}, io::PlanEncoding::kCbor);
-    };
+    const auto written =
+        [](const Workload& moved, std::uint32_t trainers, std::vector<std::uint32_t> starts) {
+            return io::write_plan({"", moved, Plan{}, trainers, std::move(starts)}, io::PlanEncoding::kCbor);
+        };
     return file.train_gpus == scenario.cluster.train_gpus() && file.gpus() == scenario.cluster.gpus() &&
            written(file.workload, file.train_gpus, file.domain_starts) ==
-               written(Workload::make(scenario), scenario.cluster.train_gpus(), io::domain_starts(scenario.cluster));
+               written(Workload::make(scenario),
+                       scenario.cluster.train_gpus(),
+                       io::domain_starts(scenario.cluster));
 }
 
 /// What a scenario's field offers, as the option that was given.
@@ -56,7 +59,8 @@ Faults as_option(Faults faults) {
 /// A word as a shell takes it.
 std::string quoted(const std::string& word) {
     const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-        return std::isalnum(c) != 0 || std::string_view{"._-+:/@%,="}.find(static_cast<char>(c)) != std::string_view::npos;
+        return std::isalnum(c) != 0 ||
+               std::string_view{"._-+:/@%,="}.find(static_cast<char>(c)) != std::string_view::npos;
     });
     std::string text = is_plain ? word : "'";
     for (std::size_t i = 0; !is_plain && i < word.size(); ++i) {
@@ -73,10 +77,11 @@ Result<io::PlanFile> planned_without(const io::PlanFile& file, const std::string
         return Failure{as_option(named.error())};
     }
     if (file.scenario.empty() && file.changes.empty()) {
-        return fail(Faults{refused("no-scenario",
-                                   "the plan carries no scenario to plan again for those who are left; make it anew: refit plan "
-                                   "SCENARIO --method " +
-                                       std::string{name_of(file.plan.method)} + " --without " + ranks + " -O FILE")});
+        return fail(Faults{refused(
+            "no-scenario",
+            "the plan carries no scenario to plan again for those who are left; make it anew: refit plan "
+            "SCENARIO --method " +
+                std::string{name_of(file.plan.method)} + " --without " + ranks + " -O FILE")});
     }
     auto library = io::Library::open(io::data_folder(REFIT_SOURCE_DATA_DIR));
     if (!library) {
@@ -88,9 +93,10 @@ Result<io::PlanFile> planned_without(const io::PlanFile& file, const std::string
         return Failure{before.error()};
     }
     if (!is_same_job(file, *before)) {
-        return fail(Faults{refused("plan-scenario",
-                                   "the plan's scenario '" + file.name +
-                                       "' moves other weights now, or to other ranks, than when the plan was made; make it anew")});
+        return fail(Faults{refused(
+            "plan-scenario",
+            "the plan's scenario '" + file.name +
+                "' moves other weights now, or to other ranks, than when the plan was made; make it anew")});
     }
     std::vector<std::uint32_t> lost;
     std::ranges::set_union(file.workload.losses().lost, *named, std::back_inserter(lost));
@@ -106,8 +112,13 @@ Result<io::PlanFile> planned_without(const io::PlanFile& file, const std::string
     }
     auto changes = file.changes;
     changes["lost"] = ranks_text(lost);
-    return io::PlanFile{
-        file.name, std::move(workload), std::move(*plan), file.train_gpus, file.domain_starts, file.scenario, std::move(changes)};
+    return io::PlanFile{file.name,
+                        std::move(workload),
+                        std::move(*plan),
+                        file.train_gpus,
+                        file.domain_starts,
+                        file.scenario,
+                        std::move(changes)};
 }
 
 std::string resume_command(const Options& options, const std::string& ranks, std::size_t processes) {

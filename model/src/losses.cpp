@@ -19,7 +19,9 @@ namespace {
 
 using Ranks = std::vector<std::uint32_t>;
 
-bool has(const Ranks& ranks, std::uint32_t rank) { return std::ranges::binary_search(ranks, rank); }
+bool has(const Ranks& ranks, std::uint32_t rank) {
+    return std::ranges::binary_search(ranks, rank);
+}
 
 Ranks less(const Ranks& ranks, const Ranks& without) {
     Ranks rest;
@@ -28,16 +30,21 @@ Ranks less(const Ranks& ranks, const Ranks& without) {
 }
 
 /// "rank 3", "ranks 3,7-9".
-std::string named(const Ranks& ranks) { return (ranks.size() == 1 ? "rank " : "ranks ") + ranks_text(ranks); }
+std::string named(const Ranks& ranks) {
+    return (ranks.size() == 1 ? "rank " : "ranks ") + ranks_text(ranks);
+}
 
 /// Pipeline stages of trainers that hold a class.
-std::set<std::uint32_t> stages_with(const ParameterClass& parameter, const TrainLayout& train, const Ranks& stage_of_layer) {
+std::set<std::uint32_t> stages_with(const ParameterClass& parameter,
+                                    const TrainLayout& train,
+                                    const Ranks& stage_of_layer) {
     if (parameter.layers.empty() || parameter.part == ModelPart::kVision) {
         return {parameter.on_last_stage ? train.pp - 1 : 0};
     }
     std::set<std::uint32_t> stages;
-    std::ranges::transform(parameter.layers, std::inserter(stages, stages.end()),
-                           [&](std::uint32_t layer) { return stage_of_layer.at(layer); });
+    std::ranges::transform(parameter.layers, std::inserter(stages, stages.end()), [&](std::uint32_t layer) {
+        return stage_of_layer.at(layer);
+    });
     return stages;
 }
 
@@ -51,8 +58,8 @@ std::string box_text(const Box& box) {
 
 /// What only ranks that are gone held: shards of one stage, with the same holders.
 struct Orphans {
-    std::string first;   ///< Class.
-    Box box;             ///< Of the first.
+    std::string first;  ///< Class.
+    Box box;            ///< Of the first.
     std::set<std::string> classes;
 };
 using OrphanTable = std::map<std::pair<std::uint32_t, Ranks>, Orphans>;  // By stage and holders.
@@ -62,15 +69,18 @@ OrphanTable orphans_of(const Scenario& scenario, const Ranks& lost) {
     const auto& train = scenario.train;
     const auto stage_of_layer = stage_of_layers(train);
     for (const auto& parameter : scenario.payload()) {
-        const auto held = train.is_fsdp() ? fsdp::distribution(parameter, train) : megatron::distribution(parameter, train);
+        const auto held =
+            train.is_fsdp() ? fsdp::distribution(parameter, train) : megatron::distribution(parameter, train);
         for (const auto stage : stages_with(parameter, train, stage_of_layer)) {
             for (const auto& shard : held.shards()) {
                 auto holders = shard.members;
-                std::ranges::for_each(holders, [&](std::uint32_t& rank) { rank += stage * train.ranks_per_stage(); });
+                std::ranges::for_each(holders,
+                                      [&](std::uint32_t& rank) { rank += stage * train.ranks_per_stage(); });
                 if (shard.boxes.empty() || !std::ranges::includes(lost, holders)) {
                     continue;
                 }
-                const auto [found, is_new] = orphans.try_emplace({stage, std::move(holders)}, Orphans{parameter.name, shard.boxes.front(), {}});
+                const auto [found, is_new] = orphans.try_emplace(
+                    {stage, std::move(holders)}, Orphans{parameter.name, shard.boxes.front(), {}});
                 found->second.classes.insert(parameter.name);
             }
         }
@@ -81,14 +91,16 @@ OrphanTable orphans_of(const Scenario& scenario, const Ranks& lost) {
 /// The fewest ranks, by greed, of which one is among the holders of each.
 Ranks keepers_of(const OrphanTable& orphans) {
     std::vector<Ranks> open;
-    std::ranges::transform(orphans, std::back_inserter(open), [](const auto& entry) { return entry.first.second; });
+    std::ranges::transform(
+        orphans, std::back_inserter(open), [](const auto& entry) { return entry.first.second; });
     std::set<std::uint32_t> kept;
     while (!open.empty()) {
         std::map<std::uint32_t, std::size_t> counts;
         for (const auto& holders : open) {
             std::ranges::for_each(holders, [&](std::uint32_t rank) { ++counts[rank]; });
         }
-        const auto best = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
+        const auto best =
+            std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
         kept.insert(best);
         std::erase_if(open, [&](const Ranks& holders) { return has(holders, best); });
     }
@@ -108,11 +120,15 @@ std::map<std::uint32_t, Ranks> lost_replicas(const Scenario& scenario, const Ran
     return replicas;
 }
 
-Fault orphan_fault(std::uint32_t stage, const Ranks& holders, const Orphans& orphans, const Scenario& scenario) {
+Fault orphan_fault(std::uint32_t stage,
+                   const Ranks& holders,
+                   const Orphans& orphans,
+                   const Scenario& scenario) {
     const auto more = orphans.classes.size() - 1;
     return {ErrorCode::kInfeasible,
             "no-holder-left",
-            "without " + named(holders) + " nobody holds elements " + box_text(orphans.box) + " of " + orphans.first +
+            "without " + named(holders) + " nobody holds elements " + box_text(orphans.box) + " of " +
+                orphans.first +
                 (more > 0 ? ", and shards of " + std::to_string(more) + " more classes" : "") +
                 (scenario.train.pp > 1 ? ", in pipeline stage " + std::to_string(stage) : std::string{}) +
                 "; a checkpoint has them",
@@ -140,7 +156,10 @@ std::optional<std::uint32_t> number_in(std::string_view text) {
 }
 
 /// One item of a list of ranks, added to `ranks`; a fault where it is none.
-std::optional<Fault> add_item(std::string_view item, std::uint32_t train_gpus, std::uint32_t generate_gpus, Ranks& ranks) {
+std::optional<Fault> add_item(std::string_view item,
+                              std::uint32_t train_gpus,
+                              std::uint32_t generate_gpus,
+                              Ranks& ranks) {
     const auto refuse = [&](const std::string& why) {
         return Fault{ErrorCode::kInvalidInput, "rank-list", "'" + std::string{item} + "' " + why, "lost"};
     };
@@ -154,11 +173,15 @@ std::optional<Fault> add_item(std::string_view item, std::uint32_t train_gpus, s
     if (!first || !last || !has_side || *first > *last) {
         return refuse("names no ranks; write 3, 7-9, trainer:2 or generation:0-7, with commas between");
     }
-    const auto count = side.empty() ? train_gpus + generate_gpus : side == "trainer" ? train_gpus : generate_gpus;
+    const auto count = side.empty()        ? train_gpus + generate_gpus
+                       : side == "trainer" ? train_gpus
+                                           : generate_gpus;
     if (*last >= count) {
         return refuse("names ranks that the job has not: there are " + std::to_string(count) +
-                      (side.empty() ? " ranks, " : side == "trainer" ? " trainers, " : " generators, ") + "0 to " +
-                      std::to_string(count - 1));
+                      (side.empty()        ? " ranks, "
+                       : side == "trainer" ? " trainers, "
+                                           : " generators, ") +
+                      "0 to " + std::to_string(count - 1));
     }
     for (auto rank = *first; rank <= *last; ++rank) {
         ranks.push_back(rank + (side == "generation" ? train_gpus : 0));
@@ -168,7 +191,9 @@ std::optional<Fault> add_item(std::string_view item, std::uint32_t train_gpus, s
 
 }  // namespace
 
-bool Losses::is_absent(std::uint32_t rank) const noexcept { return has(lost, rank) || has(idle, rank); }
+bool Losses::is_absent(std::uint32_t rank) const noexcept {
+    return has(lost, rank) || has(idle, rank);
+}
 
 std::vector<std::uint32_t> Losses::absent() const {
     Ranks all;
@@ -186,7 +211,9 @@ std::vector<std::uint32_t> survivors(const Losses& losses, std::uint32_t ranks) 
     return left;
 }
 
-Result<std::vector<std::uint32_t>> parse_ranks(std::string_view text, std::uint32_t train_gpus, std::uint32_t generate_gpus) {
+Result<std::vector<std::uint32_t>> parse_ranks(std::string_view text,
+                                               std::uint32_t train_gpus,
+                                               std::uint32_t generate_gpus) {
     Ranks ranks;
     Faults faults;
     for (std::size_t at = 0; at < text.size();) {
@@ -228,16 +255,18 @@ Result<Losses> losses_of(const Scenario& scenario, std::vector<std::uint32_t> lo
     const auto replicas = lost_replicas(scenario, lost);
     auto kept = keepers_of(orphans);
     if (replicas.size() == scenario.generate.gpus / size) {
-        const auto least = std::ranges::min_element(replicas, {}, [](const auto& entry) { return entry.second.size(); });
-        faults.push_back({ErrorCode::kInfeasible,
-                          "last-replica",
-                          "no engine is left to serve: " +
-                              (replicas.size() == 1 ? std::string{"the only replica, "}
-                                                    : "each of the " + std::to_string(replicas.size()) + " replicas, ") +
-                              std::to_string(size) + (size == 1 ? " generator" : " generators") +
-                              (replicas.size() == 1 ? "" : " each") + ", has lost a rank, the first " +
-                              named(replicas.begin()->second),
-                          "lost"});
+        const auto least =
+            std::ranges::min_element(replicas, {}, [](const auto& entry) { return entry.second.size(); });
+        faults.push_back(
+            {ErrorCode::kInfeasible,
+             "last-replica",
+             "no engine is left to serve: " +
+                 (replicas.size() == 1 ? std::string{"the only replica, "}
+                                       : "each of the " + std::to_string(replicas.size()) + " replicas, ") +
+                 std::to_string(size) + (size == 1 ? " generator" : " generators") +
+                 (replicas.size() == 1 ? "" : " each") + ", has lost a rank, the first " +
+                 named(replicas.begin()->second),
+             "lost"});
         kept.insert(kept.end(), least->second.begin(), least->second.end());
     }
     if (!faults.empty()) {

@@ -19,8 +19,8 @@ io::ScenarioDraft draft_of(std::initializer_list<std::pair<std::string, std::str
     return draft;
 }
 
-/// Two stages of TP2 with two copies each: ranks 0 and 2 hold the first half of stage 0's tensors, 1 and 3 the second, 4 and
-/// 6, 5 and 7 those of stage 1. Generators 8 and 9, 10 and 11 are engines.
+/// Two stages of TP2 with two copies each: ranks 0 and 2 hold the first half of stage 0's tensors, 1 and 3
+/// the second, 4 and 6, 5 and 7 those of stage 1. Generators 8 and 9, 10 and 11 are engines.
 Result<Scenario> dense_without(const std::string& lost) {
     return io::resolve(draft_of({{"model", "qwen3-0.6b/16"},
                                  {"train.layout", "tp2.pp2"},
@@ -43,8 +43,10 @@ TEST(Losses, RefusesAllThatIsNoRankAtOnce) {
     ASSERT_FALSE(refused);
     ASSERT_EQ(refused.error().size(), 7U);
     EXPECT_EQ(refused.error()[0].message.find("'foo' names no ranks"), 0U);
-    EXPECT_EQ(refused.error()[1].message, "'12' names ranks that the job has not: there are 12 ranks, 0 to 11");
-    EXPECT_EQ(refused.error()[3].message, "'generation:8' names ranks that the job has not: there are 8 generators, 0 to 7");
+    EXPECT_EQ(refused.error()[1].message,
+              "'12' names ranks that the job has not: there are 12 ranks, 0 to 11");
+    EXPECT_EQ(refused.error()[3].message,
+              "'generation:8' names ranks that the job has not: there are 8 generators, 0 to 7");
     for (const auto& fault : refused.error()) {
         EXPECT_EQ(fault.code, ErrorCode::kInvalidInput);
     }
@@ -92,8 +94,10 @@ TEST(Losses, RefuseAtOnceAllThatNobodyHoldsAnyMore) {
     const auto& halves = refused.error()[0];
     EXPECT_EQ(halves.code, ErrorCode::kInfeasible);
     EXPECT_EQ(halves.rule, "no-holder-left");
-    EXPECT_NE(halves.message.find("without ranks 1,3 nobody holds elements ["), std::string::npos) << halves.message;
-    EXPECT_NE(halves.message.find("in pipeline stage 0; a checkpoint has them"), std::string::npos) << halves.message;
+    EXPECT_NE(halves.message.find("without ranks 1,3 nobody holds elements ["), std::string::npos)
+        << halves.message;
+    EXPECT_NE(halves.message.find("in pipeline stage 0; a checkpoint has them"), std::string::npos)
+        << halves.message;
     EXPECT_NE(refused.error()[1].message.find("without ranks 4,6 nobody holds"), std::string::npos);
     EXPECT_NE(refused.error()[1].message.find("in pipeline stage 1"), std::string::npos);
     EXPECT_EQ(refused.error()[2].rule, "last-replica");
@@ -105,7 +109,8 @@ TEST(Losses, RefuseAtOnceAllThatNobodyHoldsAnyMore) {
     EXPECT_TRUE(dense_without("3,6-7,10"));
 }
 
-/// What all hold, such as norms, is gone only with all; then nothing can be left out but for one trainer of each stage.
+/// What all hold, such as norms, is gone only with all; then nothing can be left out but for one trainer of
+/// each stage.
 TEST(Losses, OfferNothingWhereNoneOfThemCanBeLeftOut) {
     const auto all = dense_without("0-3");
     ASSERT_FALSE(all);
@@ -120,7 +125,8 @@ TEST(Losses, OfferNothingWhereNoneOfThemCanBeLeftOut) {
                                     shipped_library());
     ASSERT_FALSE(single);
     EXPECT_FALSE(single.error().front().nearest);
-    EXPECT_NE(single.error().front().message.find("the refit can go on once rank 1 is back"), std::string::npos);
+    EXPECT_NE(single.error().front().message.find("the refit can go on once rank 1 is back"),
+              std::string::npos);
 }
 
 }  // namespace

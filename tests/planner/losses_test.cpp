@@ -46,7 +46,8 @@ Scenario experts(const std::string& lost) {
 }
 
 /// By class: boxes, layers and bytes of what a rank holds, whatever the classes it is in.
-std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> held(const Scenario& scenario, std::uint32_t rank) {
+std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> held(const Scenario& scenario,
+                                                                    std::uint32_t rank) {
     std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> sums;
     for (const auto& holding : holdings_of(scenario, Workload::make(scenario), RankId{rank}).holdings) {
         auto& [layers, bytes] = sums[holding.name];
@@ -102,7 +103,12 @@ TEST(Losses, AreNamedByNoMethodsPlanWhichStillDeliversAll) {
     for (const auto* lost : {"3", "17", "3,17", "2,7", "1,3,8,13,20-21", "0-3,8-11", "5,16,18,20"}) {
         const auto scenario = experts(lost);
         const auto workload = Workload::make(scenario);
-        for (const auto method : {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kM2n, Method::kOptimal}) {
+        for (const auto method : {Method::kGatherBroadcast,
+                                  Method::kHybrid,
+                                  Method::kDirect,
+                                  Method::kStriped,
+                                  Method::kM2n,
+                                  Method::kOptimal}) {
             const auto plan = make_plan(method, scenario, workload);
             if (!plan) {
                 EXPECT_TRUE(method == Method::kM2n) << name_of(method) << plan.error().front().message;
@@ -110,21 +116,23 @@ TEST(Losses, AreNamedByNoMethodsPlanWhichStillDeliversAll) {
             }
             ++plans;
             const auto faults = check_plan(*plan, workload, scenario.cluster);
-            EXPECT_TRUE(faults.empty()) << name_of(method) << " without " << lost << ": " << faults.front().message;
+            EXPECT_TRUE(faults.empty())
+                << name_of(method) << " without " << lost << ": " << faults.front().message;
             for (const auto rank : named_by(*plan, 16)) {
-                EXPECT_FALSE(scenario.cluster.losses().is_absent(rank)) << name_of(method) << " names rank " << rank;
+                EXPECT_FALSE(scenario.cluster.losses().is_absent(rank))
+                    << name_of(method) << " names rank " << rank;
             }
         }
     }
     EXPECT_GE(plans, 35);
 }
 
-/// The matrix is held by 4 trainers, one quarter each, twice: M2N's meshes have equally many copies of each, so without
-/// rank 5 it sends from four of the seven that are left; without ranks 4 to 7 from all four.
+/// The matrix is held by 4 trainers, one quarter each, twice: M2N's meshes have equally many copies of each,
+/// so without rank 5 it sends from four of the seven that are left; without ranks 4 to 7 from all four.
 TEST(Losses, LeaveM2nAMeshOfEqualCopies) {
     const auto plan_without = [](const std::string& lost) {
-        const auto scenario = shipped_scenario("reshard-two-domains",
-                                               {{"model", "teaching-matrix/16"}, {"train.gpus", "8"}, {"lost", lost}});
+        const auto scenario = shipped_scenario(
+            "reshard-two-domains", {{"model", "teaching-matrix/16"}, {"train.gpus", "8"}, {"lost", lost}});
         const auto workload = Workload::make(scenario);
         auto plan = make_plan(Method::kM2n, scenario, workload);
         EXPECT_TRUE(plan) << plan.error().front().message;
@@ -192,7 +200,8 @@ TEST(Losses, LeaveEachStageItsOwnRoots) {
     auto scenario = experts("11");
     scenario.engine.options.broadcast_root = BroadcastRoot::kEachStage;
     scenario.engine.options.broadcast_senders = 2;
-    EXPECT_EQ(gatherers_of(scenario).places, (std::vector<std::vector<std::uint32_t>>{{0, 1, 2, 3, 4, 5, 6, 7}, {4, 5, 6, 7}}));
+    EXPECT_EQ(gatherers_of(scenario).places,
+              (std::vector<std::vector<std::uint32_t>>{{0, 1, 2, 3, 4, 5, 6, 7}, {4, 5, 6, 7}}));
     EXPECT_EQ(most_senders(scenario), 4U);
     const auto workload = Workload::make(scenario);
     const auto plan = make_plan(Method::kGatherBroadcast, scenario, workload).value();
@@ -205,7 +214,8 @@ TEST(Losses, LeaveEachStageItsOwnRoots) {
     EXPECT_TRUE(roots.contains(12));
     scenario.engine.options.broadcast_root = BroadcastRoot::kTrainer0;
     scenario.engine.options.broadcast_senders = 1;
-    scenario.engine.options.broadcast_group = BroadcastGroup::kPairs;  // 8 generators with the 8 that still gather.
+    scenario.engine.options.broadcast_group =
+        BroadcastGroup::kPairs;  // 8 generators with the 8 that still gather.
     const auto paired = make_plan(Method::kGatherBroadcast, scenario, workload).value();
     EXPECT_TRUE(check_plan(paired, workload, scenario.cluster).empty());
     const auto fewer = experts("0,11");
@@ -214,7 +224,8 @@ TEST(Losses, LeaveEachStageItsOwnRoots) {
     EXPECT_TRUE(make_plan(Method::kGatherBroadcast, pairs, Workload::make(pairs)));
     auto plain = experts("0,7");
     plain.engine.options = scenario.engine.options;
-    EXPECT_EQ(make_plan(Method::kGatherBroadcast, plain, Workload::make(plain)).error().front().rule, "broadcast-pairs");
+    EXPECT_EQ(make_plan(Method::kGatherBroadcast, plain, Workload::make(plain)).error().front().rule,
+              "broadcast-pairs");
 }
 
 TEST(Losses, KeepTheOptimalPlanNearItsBound) {
@@ -226,7 +237,8 @@ TEST(Losses, KeepTheOptimalPlanNearItsBound) {
     }
 }
 
-/// The same removal from distributions that no layout gave, by hand: every element still arrives, run as programs.
+/// The same removal from distributions that no layout gave, by hand: every element still arrives, run as
+/// programs.
 TEST(Losses, LetProgramsOfRandomRefitsDeliverEveryElement) {
     const auto system = shipped_library().system("h100-nvl8", "system").value();
     int run = 0;
@@ -244,7 +256,8 @@ TEST(Losses, LetProgramsOfRandomRefitsDeliverEveryElement) {
         const auto left_of = [&](const Distribution& whole, std::uint32_t first) {
             std::vector<Shard> shards{whole.shards().begin(), whole.shards().end()};
             for (auto& shard : shards) {
-                std::erase_if(shard.members, [&](std::uint32_t member) { return losses.is_absent(first + member); });
+                std::erase_if(shard.members,
+                              [&](std::uint32_t member) { return losses.is_absent(first + member); });
             }
             std::erase_if(shards, [](const Shard& shard) { return shard.members.empty(); });
             return Distribution{{whole.shape().begin(), whole.shape().end()}, std::move(shards)};
@@ -254,12 +267,14 @@ TEST(Losses, LetProgramsOfRandomRefitsDeliverEveryElement) {
         for (const auto& entry : refit.workload.classes()) {
             for (std::uint32_t stage = 0; stage < refit.workload.train_stages(); ++stage) {
                 auto part = entry;
-                std::erase_if(part.slices, [&](const WorkloadSlice& slice) { return slice.train_stage != stage; });
+                std::erase_if(part.slices,
+                              [&](const WorkloadSlice& slice) { return slice.train_stage != stage; });
                 if (part.slices.empty()) {
                     continue;
                 }
                 std::uint32_t layers = 0;
-                std::ranges::for_each(part.slices, [&](const WorkloadSlice& slice) { layers += slice.layers; });
+                std::ranges::for_each(part.slices,
+                                      [&](const WorkloadSlice& slice) { layers += slice.layers; });
                 part.parameter.layers.resize(layers);
                 part.source = left_of(entry.source, stage * per_stage);
                 is_whole = is_whole && part.source.shards().size() == entry.source.shards().size();
@@ -273,8 +288,13 @@ TEST(Losses, LetProgramsOfRandomRefitsDeliverEveryElement) {
             continue;
         }
         const auto cluster = refit.cluster.without(losses);
-        const auto workload = Workload::of(std::move(classes), refit.workload.train_stages(), per_stage, refit.cluster.generate_gpus(), losses);
-        for (const auto method : {Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kOptimal}) {
+        const auto workload = Workload::of(std::move(classes),
+                                           refit.workload.train_stages(),
+                                           per_stage,
+                                           refit.cluster.generate_gpus(),
+                                           losses);
+        for (const auto method :
+             {Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kOptimal}) {
             const auto plan = make_plan(method, cluster, refit.rates, workload).value();
             const auto faults = check_plan(plan, workload, cluster);
             ASSERT_TRUE(faults.empty()) << faults.front().message << ", seed " << seed;
@@ -287,7 +307,8 @@ TEST(Losses, LetProgramsOfRandomRefitsDeliverEveryElement) {
                 }
             }
             ASSERT_EQ(schedule.members(), survivors(losses, schedule.ranks()));
-            ASSERT_EQ(testing_support::run_programs(programs, workload, trainers, 32), "") << name_of(method) << ", seed " << seed;
+            ASSERT_EQ(testing_support::run_programs(programs, workload, trainers, 32), "")
+                << name_of(method) << ", seed " << seed;
             ++run;
         }
     }
@@ -299,8 +320,10 @@ TEST(Losses, AreFoundWhereAPlanNamesThem) {
     const auto workload = Workload::make(scenario);
     const auto rest = experts("17");
     const auto left = Workload::make(rest);
-    for (const auto method : {Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kOptimal}) {
-        EXPECT_FALSE(check_plan(make_plan(method, scenario, workload).value(), left, rest.cluster).empty()) << name_of(method);
+    for (const auto method :
+         {Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kOptimal}) {
+        EXPECT_FALSE(check_plan(make_plan(method, scenario, workload).value(), left, rest.cluster).empty())
+            << name_of(method);
     }
     // A relay over the idle rank 16, which the elements alone would allow.
     auto plan = make_plan(Method::kOptimal, rest, left).value();
