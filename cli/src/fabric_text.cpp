@@ -25,6 +25,13 @@ std::string listed(const std::string& name, const std::vector<std::string>& nics
                                      : text + " and " + std::to_string(nics.size() - kShownNics) + " more";
 }
 
+std::string ranks_named(const std::vector<std::uint32_t>& ranks) {
+    constexpr std::size_t kMost = 40;
+    const auto text = ranks_text(ranks);
+    return (ranks.size() == 1 ? "rank " : "ranks ") +
+           (text.size() <= kMost ? text : text.substr(0, text.rfind(',', kMost)) + " and more, " + std::to_string(ranks.size()));
+}
+
 }  // namespace
 
 std::string fabric_text(const Cluster& cluster) {
@@ -48,6 +55,9 @@ std::string fabric_text(const Cluster& cluster) {
     }
     text += listed(down.size() == 1 ? "NIC down" : "NICs down", down) +
             listed(slow.size() == 1 ? "NIC slow" : "NICs slow", slow);
+    const auto& losses = cluster.losses();
+    text += losses.empty() ? "" : "; without " + ranks_named(losses.lost);
+    text += losses.idle.empty() ? "" : ", and " + ranks_named(losses.idle) + " of replicas that lost one";
     return text.empty() ? text : text.substr(2);
 }
 

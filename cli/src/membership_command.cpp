@@ -112,6 +112,9 @@ int run_membership(const Options& options, const io::Library& library) {
     if (draft && draft->fields().empty() && faults.empty()) {
         return usage_error(which_refit(options));
     }
+    if (draft && draft->find("lost") != nullptr) {
+        return usage_error("membership takes who is lost as --lose, not as --without or the field lost");
+    }
     const auto scenario = draft ? take(io::resolve(*draft, library), faults) : std::nullopt;
     const auto gpus_per_node = scenario ? scenario->cluster.generate_system().gpus_per_node : 1;
     MembershipAnswer answer;

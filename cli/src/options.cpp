@@ -21,7 +21,6 @@ Examples:
   refit check my.json                                     all faults at once, each with a cure
   refit plan deepseek-v3-h100 -O plan.json                who sends which bytes to whom
   refit simulate deepseek-v3-h100 --trace out.json        its course in time, what waits for what
-  refit show rank deepseek-v3-h100 37                     which weights a rank holds
 
 The environment may stand for a flag: REFIT_SYSTEM for --system; REFIT_DATA names another data folder.
 Exit codes: 0 answered, 2 usage, 3 input not understood, 4 cannot run, 5 not supported, 6 file trouble.)";
@@ -345,6 +344,7 @@ const std::vector<FieldOption>& field_options() {
         {"--engine", "engine.name", "NAME", "an engine of data/engines"},
         {"--oversubscription", "fabric.oversubscription", "RATIO", "NICs of a pod to its uplinks, for example 2:1"},
         {"--domains-per-pod", "fabric.domains_per_pod", "N", "NVLink domains under one group of leaf switches"},
+        {"--without", "lost", "RANKS", "ranks that the refit goes on without: 3,7-9, trainer:2 (docs/executor.md)"},
         {"--coverage", "engine.coverage", "NAME", "bulk path takes: nemo-rl-names, ffn, all or pattern:GLOB"},
     };
     return kOptions;

@@ -247,18 +247,25 @@ Result<std::string> explain_plan(const ShownPlan& shown, const std::string& what
     std::vector<std::string> names;
     std::vector<std::string> words;  // The parts of names by which people call tensors.
     std::vector<std::uint32_t> found;
+    std::vector<std::uint32_t> exact;
     for (std::uint32_t i = 0; i < shown.workload.classes().size(); ++i) {
         names.push_back(shown.workload.classes()[i].parameter.name);
         words.push_back(spoken(names.back()));
         if (names.back() == what) {
-            return Story{shown}.of_class(i);
+            exact.push_back(i);
         }
         if (names.back().find(what) != std::string::npos) {
             found.push_back(i);
         }
     }
-    if (found.size() == 1) {
-        return Story{shown}.of_class(found.front());
+    found = exact.empty() ? std::move(found) : std::move(exact);
+    // Where ranks are lost, stages of a class may be classes of their own.
+    if (!found.empty() && std::ranges::all_of(found, [&](std::uint32_t i) { return names[i] == names[found.front()]; })) {
+        std::string text;
+        for (const auto index : found) {
+            text += Story{shown}.of_class(index);
+        }
+        return text;
     }
     std::vector<std::string> several;
     std::ranges::transform(found, std::back_inserter(several), [&](std::uint32_t index) { return names[index]; });

@@ -227,9 +227,9 @@ std::string plan_text(const ShownPlan& shown) {
         all.nvlink_out += port.nvlink_out;
     }
     std::string text = shown.title + " by " + std::string{name_of(shown.plan.method)} + ": " + stages_text(shown.plan) + "\n";
-    text += line("delivers", size_cell(shown.workload.delivered_bytes()) + " to " + grouped(shown.cluster.gpus() - shown.cluster.train_gpus()) +
+    text += line("delivers", size_cell(shown.workload.delivered_bytes()) + " to " + grouped(shown.cluster.active_gpus() - shown.cluster.active_trainers()) +
                                  " generators, from " + size_cell(shown.workload.payload_bytes()) + " of weights on " +
-                                 grouped(shown.cluster.train_gpus()) + " trainers");
+                                 grouped(shown.cluster.active_trainers()) + " trainers");
     text += line("moves", size_cell(Bytes{all.nic_out}) + " over NICs, " + size_cell(Bytes{all.nvlink_out}) + " over NVLink, in " +
                               grouped(summary.messages) + " messages and " + grouped(summary.hops) + " hops" + relay_text(shown.plan));
     const auto fabric = fabric_text(shown.cluster);

@@ -25,6 +25,7 @@
 #include "refit/io/plan_file.hpp"
 #include "refit/quantity.hpp"
 #include "report.hpp"
+#include "resume.hpp"
 
 namespace refit::exec {
 namespace {
@@ -38,6 +39,8 @@ int refuse(const Faults& faults, bool has_run) {
     for (const auto& fault : faults) {
         std::cerr << "  " << ++number << ". " << fault.message
                   << (fault.where.empty() ? "" : "\n     at " + fault.where) << "\n";
+        const bool has_offer = fault.nearest && fault.nearest->field == "lost";
+        std::cerr << (has_offer ? "     try --resume-without " + fault.nearest->value + ", " + fault.nearest->note + "\n" : "");
     }
     if (has_run &&
         std::ranges::none_of(faults, [](const Fault& fault) { return fault.rule == "old-weights-lost"; })) {
@@ -116,21 +119,53 @@ int write_output(const std::string& text, const Options& options) {
     return written ? cli::kOk : refuse(written.error(), false);
 }
 
-Result<io::PlanFile> proven_plan(const Options& options) {
+Faults proof_faults(const io::PlanFile& file) {
+    return check_plan(file.plan, file.workload, JobSize{file.train_gpus, file.gpus() - file.train_gpus});
+}
+
+Result<io::PlanFile> proven_plan(const std::string& name) {
     constexpr std::size_t kMostBytes = std::size_t{4} << 30U;
-    const auto text = io::read_text(options.plan, kMostBytes);
+    const auto text = io::read_text(name, kMostBytes);
     if (!text) {
         return Failure{text.error()};
     }
-    auto file = io::read_plan(*text, options.plan);
+    auto file = io::read_plan(*text, name);
     if (file) {
-        auto faults = check_plan(
-            file->plan, file->workload, JobSize{file->train_gpus, file->gpus() - file->train_gpus});
+        auto faults = proof_faults(*file);
         if (!faults.empty()) {
             return fail(std::move(faults));
         }
     }
     return file;
+}
+
+/// The plan, or that of those who are left.
+Result<io::PlanFile> asked_plan(const Options& options) {
+    auto file = proven_plan(options.plan);
+    if (!file || options.lost.empty()) {
+        return file;
+    }
+    auto rest = planned_without(*file, options.lost);
+    if (rest) {
+        if (auto faults = proof_faults(*rest); !faults.empty()) {
+            return fail(std::move(faults));
+        }
+    }
+    return rest;
+}
+
+/// How those who are left can go on, where they can: without the ranks that a failure names.
+std::string way_on(const Options& options, const io::PlanFile& file, const std::vector<std::uint32_t>& failed) {
+    if (failed.empty() || (file.changes.empty() && file.scenario.empty())) {
+        return {};
+    }
+    const auto ranks = ranks_text(failed);
+    const auto rest = planned_without(file, ranks);
+    if (!rest) {
+        return "\nWithout " + ranks + " it cannot go on: " + rest.error().front().message + ".\n";
+    }
+    const auto left = options.transport == "mpi" ? survivors(rest->workload.losses(), rest->gpus()).size() : 0;
+    return "\nThose who are left can go on:\n  " + resume_command(options, ranks_text(rest->workload.losses().lost), left) + "\n";
 }
 
 /// Packs of which an eighth of the memory holds one a trainer, where all trainers share it.
@@ -185,9 +220,16 @@ int run_plan(const Options& options) {
     if (!transport) {
         return refuse(transport.error(), false);
     }
-    const auto file = proven_plan(options);
+    const auto file = asked_plan(options);
     if (!file) {
         return refuse(file.error(), false);
+    }
+    if (request->transport == TransportKind::kNccl && !file->workload.losses().empty()) {
+        return refuse({{ErrorCode::kUnsupported,
+                        "lost-ranks",
+                        "the transport nccl runs plans of all ranks only; host, mpi and cuda leave out those that are lost",
+                        "--transport"}},
+                      false);
     }
     for (const auto& injection : request->job.injections) {
         if (injection.rank >= file->gpus()) {
@@ -195,6 +237,13 @@ int run_plan(const Options& options) {
                             "injection",
                             "there is no rank " + std::to_string(injection.rank) + ": the plan's are 0 to " +
                                 std::to_string(file->gpus() - 1),
+                            "--inject"}},
+                          false);
+        }
+        if (file->workload.losses().is_absent(injection.rank)) {
+            return refuse({{ErrorCode::kInvalidInput,
+                            "injection",
+                            "rank " + std::to_string(injection.rank) + " takes no part",
                             "--inject"}},
                           false);
         }
@@ -227,9 +276,12 @@ int run_plan(const Options& options) {
     const auto measurement = measure(**transport, request->job, repeats);
     if (!measurement) {
         const bool has_run = !is_refusal(measurement.error());
-        return (*transport)->reports() ? refuse(measurement.error(), has_run)
-               : has_run               ? kRunFailed
-                                       : cli::exit_code_of(measurement.error());
+        if (!(*transport)->reports()) {
+            return has_run ? kRunFailed : cli::exit_code_of(measurement.error());
+        }
+        const auto code = refuse(measurement.error(), has_run);
+        std::cerr << way_on(options, *file, (*transport)->failed_ranks());
+        return code;
     }
     if (!(*transport)->reports()) {
         return cli::kOk;

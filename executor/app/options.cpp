@@ -65,6 +65,11 @@ void add_run_options(CLI::App& app, Options& options) {
                    "move the safetensors shards of this folder, not made-up values (docs/executor.md)")
         ->type_name("DIR")
         ->group(group);
+    app.add_option("--resume-without",
+                   options.lost,
+                   "plan again for the ranks that are left, and run that: 3,7-9 (docs/executor.md)")
+        ->type_name("RANKS")
+        ->group(group);
     app.add_option("--inject",
                    options.injections,
                    "a fault, to see how a run ends: dies, stalls, slows, memory, plan, version or corrupts")
@@ -112,6 +117,7 @@ Parsed parse_options(int argc, const char* const* argv) {
     if (options.plan.empty()) {
         return usage_error("which plan? Name a file that refit plan -O wrote, or probe");
     }
+    options.words.assign(argv + 1, argv + argc);
     options.command = options.plan == "probe" ? Command::kProbe : Command::kRun;
     const auto found = kFormats.find(format);
     if (found == kFormats.end()) {

@@ -31,6 +31,8 @@ struct Options {
     std::string system;  ///< A file that probe wrote: predict beside the measured time.
     std::string wave_bytes;
     std::string pack_bytes;
+    std::string lost;                     ///< --resume-without.
+    std::vector<std::string> words;       ///< All that was said on the command line.
     std::vector<std::string> injections;
     Format format = Format::kTable;
     std::string output;

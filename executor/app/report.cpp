@@ -68,6 +68,20 @@ std::string times_text(const Spread& spread) {
            format_seconds(spread.p95);
 }
 
+/// Lists too long for a line end in how many there are.
+std::string without_text(const Losses& losses) {
+    constexpr std::size_t kMost = 60;
+    const auto listed = [](const std::vector<std::uint32_t>& ranks) {
+        auto text = ranks_text(ranks);
+        const auto count = std::to_string(ranks.size());
+        if (text.size() > kMost / 2) {
+            text = text.substr(0, text.rfind(',', kMost / 2)) + ",… (" + count + ")";
+        }
+        return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+    };
+    return listed(losses.lost) + (losses.idle.empty() ? "" : "; idle, of replicas that lost one: " + listed(losses.idle));
+}
+
 std::string gigabytes_per_second(double rate) {
     return rate > 0 ? format_bandwidth(Bandwidth::bytes_per_second(rate)) : "nothing to move";
 }
@@ -140,6 +154,11 @@ Json report_json(const Measured& measured) {
         {"bus_bandwidth", rates.bus},
         {"plan_digest", hexadecimal(measurement.records.empty() ? 0 : measurement.records.front().digest)},
         {"ranks", ranks_json(measured)}};
+    const auto& losses = measured.file.workload.losses();
+    if (!losses.lost.empty()) {
+        method["lost_ranks"] = losses.lost;
+        method["idle_ranks"] = losses.idle;
+    }
     if (measured.predicted) {
         method["predicted_seconds"] = (*measured.predicted * measured.slowdown).value();
         method["slowdown"] = measured.slowdown;
@@ -160,7 +179,8 @@ Json report_json(const Measured& measured) {
 std::string report_text(const Measured& measured, bool is_markdown) {
     const auto& measurement = measured.measurement;
     const auto rates = rates_of(measured);
-    const auto ranks = std::to_string(measured.file.gpus());
+    const auto& losses = measured.file.workload.losses();
+    const auto ranks = std::to_string(measured.file.gpus() - losses.absent().size());
     std::string text = measured.file.name + ", " + std::string{name_of(measured.file.plan.method)} + ": " +
                        ranks + " ranks by " + measured.transport + ", every element verified\n\n";
     text += is_markdown ? "| what | measured |\n|---|---|\n" : "";
@@ -168,6 +188,9 @@ std::string report_text(const Measured& measured, bool is_markdown) {
         line("refit",
              times_text(measurement.seconds) + ", of " + std::to_string(measurement.runs.size()) + " runs",
              is_markdown);
+    if (!losses.lost.empty()) {
+        text += line("without", without_text(losses), is_markdown);
+    }
     if (measured.predicted) {
         const auto predicted = *measured.predicted * measured.slowdown;
         char times[96];

@@ -50,11 +50,12 @@ struct Words {
     return compared;
 }
 
-/// Of all ranks, by rank.
-[[nodiscard]] inline Verification verification_of(const std::vector<Words>& all) {
+/// Of all processes; `members`: which ranks they are, ascending.
+[[nodiscard]] inline Verification verification_of(const std::vector<Words>& all,
+                                                  const std::vector<std::uint32_t>& members) {
     Verification verification;
-    for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
-        const Compared compared = compared_of(all[rank], rank);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Compared compared = compared_of(all[i], members.at(i));
         verification.elements += compared.record.elements;
         if (!compared.mismatch) {
             verification.records.push_back(compared.record);

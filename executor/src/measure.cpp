@@ -38,17 +38,18 @@ Faults check(const Verification& verification, const Job& job) {
                  describe_mismatch(*verification.mismatch, job.schedule->workload()),
                  {}}};
     }
-    std::uint32_t next = 0;
+    const auto& members = job.schedule->members();
+    std::size_t next = 0;
     for (const auto& record : verification.records) {
-        if (record.rank != next || record.digest != job.schedule->digest()) {
+        if (next == members.size() || record.rank != members[next] || record.digest != job.schedule->digest()) {
             break;
         }
         ++next;
     }
-    if (next != job.schedule->ranks()) {
+    if (next != members.size()) {
         return {{ErrorCode::kInfeasible,
                  "no-record",
-                 "rank " + std::to_string(next) + " left no record that it is done",
+                 "rank " + std::to_string(members[next]) + " left no record that it is done",
                  {}}};
     }
     return {};
@@ -97,6 +98,7 @@ Result<Measurement> run_all(Transport& transport, const Job& job, const Repeats&
     if (auto prepared = transport.prepare(job); !prepared) {
         return Failure{std::move(prepared.error())};
     }
+    const auto is_absent = [&](const auto& entry) { return job.schedule->workload().losses().is_absent(entry.rank); };
     std::vector<Iteration> iterations;
     const auto count = repeats.warm_up + repeats.runs;
     std::uint64_t version = 1;
@@ -117,6 +119,7 @@ Result<Measurement> run_all(Transport& transport, const Job& job, const Repeats&
         if (!iteration) {
             return Failure{std::move(iteration.error())};
         }
+        std::erase_if(iteration->ranks, is_absent);
         if (i >= repeats.warm_up) {
             iterations.push_back(std::move(*iteration));
         }
@@ -125,6 +128,7 @@ Result<Measurement> run_all(Transport& transport, const Job& job, const Repeats&
     if (!verification) {
         return Failure{std::move(verification.error())};
     }
+    std::erase_if(verification->records, is_absent);
     // In every process: one that does not report must not go on where the one that does gives up.
     if (auto faults = check(*verification, job); !faults.empty()) {
         return fail(std::move(faults));

@@ -39,7 +39,21 @@ Cluster::Cluster(System train, System generate, std::uint32_t train_gpus, std::u
     }
 }
 
+Cluster Cluster::without(Losses losses) const {
+    auto rest = *this;
+    rest.losses_ = std::move(losses);
+    return rest;
+}
+
+std::uint32_t Cluster::active_trainers() const noexcept {
+    const auto lost = std::ranges::lower_bound(losses_.lost, train_gpus_) - losses_.lost.begin();
+    return train_gpus_ - static_cast<std::uint32_t>(lost);
+}
+
 double Cluster::nic_share(RankId rank) const {
+    if (losses_.is_absent(rank.index())) {
+        return 0.0;
+    }
     const auto found = fabric_.nics.find(rank.index());
     if (found == fabric_.nics.end()) {
         return 1.0;

@@ -104,8 +104,9 @@ Certificate certify(const Plan& plan, const Scenario& scenario, const Workload& 
         if (placement == cluster.placement()) {
             return;
         }
-        const Cluster other{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement,
-                            cluster.fabric()};
+        const auto other = Cluster{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(),
+                                   placement, cluster.fabric()}
+                               .without(cluster.losses());
         certificate.relaxations.push_back(
             {std::move(condition), lower_bound(slices, Fabric{other, rates}).time});
     };

@@ -21,7 +21,8 @@ std::vector<GpuPorts> ports_of(const Cluster& cluster, const SideRates& rates) {
     for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
         const auto& side = cluster.is_trainer(RankId{rank}) ? rates.train : rates.generate;
         const auto nic = side.nic.bytes_per_second() * cluster.nic_share(RankId{rank});
-        const auto nvlink = side.nvlink.bytes_per_second();
+        const bool is_absent = cluster.losses().is_absent(rank);
+        const auto nvlink = is_absent ? 0.0 : side.nvlink.bytes_per_second();
         ports.push_back({nic, nic, nvlink, nvlink});
     }
     return ports;

@@ -22,11 +22,16 @@ std::uint64_t local_experts(const ParameterClass& parameter, const TrainLayout& 
     return parameter.is_expert() ? parameter.experts / train.ep : 1;
 }
 
-/// Groups of `size` consecutive positions `stride` apart, tiling every stage.
-RankGroups groups_in_stages(const TrainLayout& train, std::uint32_t size, std::uint32_t stride) {
+/// Groups of `size` consecutive positions `stride` apart, tiling every stage, of those that gather.
+RankGroups groups_in_stages(const TrainLayout& train, const Gatherers& gatherers, std::uint32_t size, std::uint32_t stride) {
     RankGroups groups;
     for (std::uint32_t base = 0; base < train.gpus; base += size * stride) {
+        const auto sphere = gatherers.places.size() == 1 ? 0 : base / train.ranks_per_stage();
         for (std::uint32_t offset = 0; offset < stride; ++offset) {
+            // Whoever gathers, its whole group does.
+            if (!std::ranges::binary_search(gatherers.places[sphere], (base + offset) % train.ranks_per_stage())) {
+                continue;
+            }
             std::vector<RankId> group;
             for (std::uint32_t i = 0; i < size; ++i) {
                 group.emplace_back(base + offset + i * stride);
@@ -38,9 +43,9 @@ RankGroups groups_in_stages(const TrainLayout& train, std::uint32_t size, std::u
 }
 
 /// The ranks with the same place in every stage, beginning with `root_stage`, in ring order.
-RankGroups pipeline_groups(const TrainLayout& train, std::uint32_t root_stage) {
+RankGroups pipeline_groups(const TrainLayout& train, const std::vector<std::uint32_t>& places, std::uint32_t root_stage) {
     RankGroups groups;
-    for (std::uint32_t slot = 0; slot < train.ranks_per_stage(); ++slot) {
+    for (const auto slot : places) {
         std::vector<RankId> group;
         for (std::uint32_t i = 0; i < train.pp; ++i) {
             group.emplace_back((root_stage + i) % train.pp * train.ranks_per_stage() + slot);
@@ -48,6 +53,16 @@ RankGroups pipeline_groups(const TrainLayout& train, std::uint32_t root_stage) {
         groups.push_back(std::move(group));
     }
     return groups;
+}
+
+std::vector<RankId> active_generators(const Cluster& cluster) {
+    std::vector<RankId> ranks;
+    for (std::uint32_t i = 0; i < cluster.generate_gpus(); ++i) {
+        if (!cluster.losses().is_absent(cluster.generator(i).index())) {
+            ranks.push_back(cluster.generator(i));
+        }
+    }
+    return ranks;
 }
 
 /// Sums over what the trainers of one stage gather alike: of all parameters, or of their own stage's.
@@ -67,6 +82,7 @@ public:
           train_{scenario.train},
           workload_{workload},
           indices_{classes},
+          gatherers_{gatherers_of(scenario)},
           spheres_{scenario.engine.options.broadcast_root == BroadcastRoot::kEachStage ? scenario.train.pp : 1} {
         for (const auto index : classes) {
             classes_.push_back({index, &workload.classes()[index]});
@@ -129,7 +145,10 @@ private:
                     add_shards(*entry, layers, bytes);
                 }
             }
-            add(gather_, CollectiveRole::kPipelineBroadcast, pipeline_groups(train_, stage), std::move(bytes), calls, std::move(parameters));
+            const auto& places = gatherers_.places.front();
+            std::vector<std::uint64_t> kept;
+            std::ranges::transform(places, std::back_inserter(kept), [&](std::uint32_t place) { return bytes[place]; });
+            add(gather_, CollectiveRole::kPipelineBroadcast, pipeline_groups(train_, places, stage), std::move(kept), calls, std::move(parameters));
         }
     }
 
@@ -181,8 +200,8 @@ private:
                 gathered.calls[sphere] += is_task(parameter) ? tensors : 0;
             }
         }
-        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.tp, 1), dense);
-        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.etp, 1), expert);
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, gatherers_, train_.tp, 1), dense);
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, gatherers_, train_.etp, 1), expert);
         std::ranges::transform(dense.bytes, expert.bytes, dense.bytes.begin(), std::plus{});
         return dense.bytes;
     }
@@ -207,8 +226,8 @@ private:
                                       entry->logical_tensors();
             gathered.calls.front() += entry->logical_tensors() * (is_stacked ? 1 : experts);
         }
-        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.ranks_per_replica(), 1), whole);
-        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, train_.fsdp, train_.ep), stacked);
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, gatherers_, train_.ranks_per_replica(), 1), whole);
+        add_all_gather(CollectiveRole::kTensorAllGather, groups_in_stages(train_, gatherers_, train_.fsdp, train_.ep), stacked);
         return stacked.bytes;
     }
 
@@ -226,7 +245,7 @@ private:
                 gathered.calls[sphere] += layers * (train_.is_fsdp() ? 1 : local_experts(parameter, train_));
             }
         }
-        add_all_gather(CollectiveRole::kExpertAllGather, groups_in_stages(train_, train_.ep, train_.etp), gathered);
+        add_all_gather(CollectiveRole::kExpertAllGather, groups_in_stages(train_, gatherers_, train_.ep, train_.etp), gathered);
         return gathered.bytes;
     }
 
@@ -252,7 +271,7 @@ private:
         }
         const bool has_one_root = spheres_ == 1 && scenario_.engine.options.broadcast_senders == 1;
         if (has_one_root) {
-            add(broadcast, CollectiveRole::kWeightBroadcast, {broadcast_group(RankId{0}, 0)}, {broadcast.payload.count()}, 1, indices_);
+            add(broadcast, CollectiveRole::kWeightBroadcast, {broadcast_group(RankId{gatherers_.places.front().front()}, 0)}, {broadcast.payload.count()}, 1, indices_);
         } else {
             const auto target = pack_target(scenario_.engine, scenario_.cluster.train_system().gpu_memory.value);
             std::uint32_t turn = 0;
@@ -264,11 +283,14 @@ private:
         plan_.stages.push_back(std::move(broadcast));
     }
 
-    /// Pre: no more generators than trainers.
+    /// Pre: no more generators than trainers that gather.
     void add_pairs(PlanStage broadcast) {
         RankGroups pairs;
-        for (std::uint32_t i = 0; i < scenario_.cluster.generate_gpus(); ++i) {
-            pairs.push_back({scenario_.cluster.trainer(i), scenario_.cluster.generator(i)});
+        const auto& places = gatherers_.places.front();
+        for (const auto generator : active_generators(scenario_.cluster)) {
+            const auto number = pairs.size();
+            const auto stage = static_cast<std::uint32_t>(number / places.size());
+            pairs.push_back({RankId{stage * train_.ranks_per_stage() + places[number % places.size()]}, generator});
         }
         std::vector<std::uint64_t> bytes(pairs.size(), broadcast.payload.count());
         add(broadcast, CollectiveRole::kWeightBroadcast, std::move(pairs), std::move(bytes), 1, indices_);
@@ -312,16 +334,20 @@ private:
         std::vector<RankId> group{root};
         const auto others = scenario_.engine.options.broadcast_group;
         for (std::uint32_t i = 0; i < cluster.train_gpus() && others != BroadcastGroup::kGenerators; ++i) {
+            if (cluster.losses().is_absent(i)) {
+                continue;
+            }
             const bool is_near = cluster.domain_of(cluster.trainer(i)) == cluster.domain_of(root);
             if (cluster.trainer(i) != root && (is_near || others == BroadcastGroup::kAll)) {
                 group.push_back(cluster.trainer(i));
             }
         }
-        for (std::uint32_t first = 0; first < cluster.generate_gpus();) {
+        const auto generators = active_generators(cluster);
+        for (std::size_t first = 0; first < generators.size();) {
             std::vector<RankId> domain;
-            while (first < cluster.generate_gpus() &&
-                   (domain.empty() || cluster.domain_of(domain.front()) == cluster.domain_of(cluster.generator(first)))) {
-                domain.push_back(cluster.generator(first++));
+            while (first < generators.size() &&
+                   (domain.empty() || cluster.domain_of(domain.front()) == cluster.domain_of(generators[first]))) {
+                domain.push_back(generators[first++]);
             }
             std::rotate(domain.begin(), domain.begin() + static_cast<std::ptrdiff_t>(turn % domain.size()), domain.end());
             group.insert(group.end(), domain.begin(), domain.end());
@@ -334,18 +360,19 @@ private:
     const TrainLayout& train_;
     const Workload& workload_;
     const ClassIndices& indices_;
+    Gatherers gatherers_;
     std::uint32_t spheres_;  ///< Sets of trainers that gather the same: one, or one a stage.
     PlanStage gather_;
     std::vector<std::pair<std::uint32_t, const WorkloadClass*>> classes_;
 };
 
-/// Trainer 0 and, of each stage that has tensors of the class, the first holder of each shard.
-std::vector<RankId> first_holders(const WorkloadClass& entry, std::uint32_t trainers_per_stage) {
+/// The root and, of each stage that has tensors of the class, the first holder of each shard.
+std::vector<RankId> first_holders(const WorkloadClass& entry, std::uint32_t trainers_per_stage, RankId root) {
     std::set<std::uint32_t> stages;
     for (const auto& slice : entry.slices) {
         stages.insert(slice.train_stage);
     }
-    std::vector<RankId> group{RankId{0}};
+    std::vector<RankId> group{root};
     for (const auto stage : stages) {
         for (const auto& shard : entry.source.shards()) {
             const RankId holder{stage * trainers_per_stage + shard.members.front()};
@@ -357,23 +384,40 @@ std::vector<RankId> first_holders(const WorkloadClass& entry, std::uint32_t trai
     return group;
 }
 
+std::vector<RankId> members_of(const Cluster& cluster) {
+    std::vector<RankId> members;
+    for (const auto rank : survivors(cluster.losses(), cluster.gpus())) {
+        members.emplace_back(rank);
+    }
+    return members;
+}
+
+void add_gather(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes, bool has_broadcast) {
+    if (gatherers_of(scenario).is_plain) {
+        add_plain_gather_broadcast(plan, scenario.cluster, workload, classes, has_broadcast);
+    } else {
+        GatherBuilder{plan, scenario, workload, classes}.build(has_broadcast);
+    }
+}
+
 }  // namespace
 
 void add_gather_broadcast(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes) {
     if (!classes.empty()) {
-        GatherBuilder{plan, scenario, workload, classes}.build(true);
+        add_gather(plan, scenario, workload, classes, true);
     }
 }
 
 void add_gather(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes) {
-    GatherBuilder{plan, scenario, workload, classes}.build(false);
+    add_gather(plan, scenario, workload, classes, false);
 }
 
 void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Workload& workload,
-                                const ClassIndices& classes) {
+                                const ClassIndices& classes, bool has_broadcast) {
     PlanStage gather;
     PlanStage broadcast;
     broadcast.kind = StageKind::kBroadcast;
+    const auto everyone = members_of(cluster);
     const auto add = [&](PlanStage& stage, CollectiveRole role, std::vector<RankId> group, std::uint64_t bytes,
                          std::uint64_t calls, ClassIndices parameters) {
         plan.groups.push_back({std::move(group)});
@@ -384,7 +428,7 @@ void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Worklo
         const auto& entry = workload.classes()[index];
         gather.payload += entry.parameter.bytes();
         gather.loaded_tensors += entry.parameter.tensors();
-        auto group = first_holders(entry, workload.trainers_per_stage());
+        auto group = first_holders(entry, workload.trainers_per_stage(), everyone.front());
         if (group.size() > 1) {
             add(gather,
                 CollectiveRole::kTensorAllGather,
@@ -396,13 +440,11 @@ void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Worklo
     }
     gather.copied = gather.payload * 2;
     broadcast.payload = gather.payload;
-    std::vector<RankId> everyone;
-    for (std::uint32_t rank = 0; rank < cluster.gpus(); ++rank) {
-        everyone.emplace_back(rank);
-    }
-    add(broadcast, CollectiveRole::kWeightBroadcast, std::move(everyone), gather.payload.count(), 1, classes);
+    add(broadcast, CollectiveRole::kWeightBroadcast, everyone, gather.payload.count(), 1, classes);
     plan.stages.push_back(std::move(gather));
-    plan.stages.push_back(std::move(broadcast));
+    if (has_broadcast) {
+        plan.stages.push_back(std::move(broadcast));
+    }
 }
 
 }  // namespace refit

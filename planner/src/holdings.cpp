@@ -61,10 +61,15 @@ SideSummary summarise(const Scenario& scenario, const Workload& workload, bool i
     const auto first = is_trainer ? 0 : scenario.cluster.train_gpus();
     const auto count = is_trainer ? scenario.train.gpus : scenario.generate.gpus;
     SideSummary summary;
+    bool has_any = false;
     for (std::uint32_t rank = first; rank < first + count; ++rank) {
+        if (workload.losses().is_absent(rank)) {
+            continue;
+        }
         const auto holdings = holdings_of(scenario, workload, RankId{rank});
         const auto bytes = holdings.bytes();
-        summary.least = rank == first ? bytes : std::min(summary.least, bytes);
+        summary.least = has_any ? std::min(summary.least, bytes) : bytes;
+        has_any = true;
         summary.most = std::max(summary.most, bytes);
         summary.all += bytes;
         summary.padding += holdings.padding();
@@ -98,6 +103,9 @@ RankHoldings holdings_of(const Scenario& scenario, const Workload& workload, Ran
     const auto per_stage = scenario.train.ranks_per_stage();
     const auto index = rank.index() - (result.is_trainer ? 0 : scenario.cluster.train_gpus());
     result.stage = result.is_trainer ? index / per_stage : index / scenario.generate.tp % scenario.generate.pp;
+    if (workload.losses().is_absent(rank.index())) {
+        return result;
+    }
     for (const auto& entry : workload.classes()) {
         const auto layers = layers_of(entry, result.is_trainer, result.stage);
         if (layers == 0) {

@@ -119,12 +119,18 @@ std::optional<Fault> pairs_fault(const Scenario& scenario, Method method) {
                      field,
                      Suggestion{field, "trainer-0", ""}};
     }
-    if (scenario.generate.gpus > scenario.train.gpus) {
+    const auto gatherers = gatherers_of(scenario);
+    const auto trainers = gatherers.is_plain ? 0 : gatherers.places.front().size() * scenario.train.pp;
+    std::uint32_t generators = 0;
+    for (const auto rank : survivors(scenario.cluster.losses(), scenario.cluster.gpus())) {
+        generators += rank < scenario.train.gpus ? 0 : 1;
+    }
+    if (generators > trainers) {
         const std::string field = "engine.options.broadcast_group";
         return Fault{ErrorCode::kInfeasible,
                      "broadcast-pairs",
-                     field + " = pairs: " + std::to_string(scenario.generate.gpus) + " generators, but only " +
-                         std::to_string(scenario.train.gpus) + " trainers to pair them with",
+                     field + " = pairs: " + std::to_string(generators) + " generators, but only " +
+                         std::to_string(trainers) + " trainers to pair them with",
                      field,
                      Suggestion{field, "all", ""}};
     }

@@ -17,10 +17,10 @@ using ClassIndices = std::vector<std::uint32_t>;
 /// Source: Megatron-Bridge conversion/param_mapping.py; NeMo RL packed_tensor.py.
 void add_gather_broadcast(Plan& plan, const Scenario& scenario, const Workload& workload, const ClassIndices& classes);
 
-/// The same where no framework's groups are known: the first holders of each tensor's shards gather it, trainer 0 among
-/// them, which broadcasts it.
+/// The same where no framework's groups are known, or left: the first holders of each tensor's shards gather it, the first
+/// trainer among them, which broadcasts it.
 void add_plain_gather_broadcast(Plan& plan, const Cluster& cluster, const Workload& workload,
-                                const ClassIndices& classes);
+                                const ClassIndices& classes, bool has_broadcast = true);
 
 /// The gather alone, for an engine that sends pieces of full parameters. Pre: there are classes.
 /// Source: miles update_weight_from_distributed; NeMo RL docs/guides/checkpoint-engine-refit.md.

@@ -180,9 +180,12 @@ private:
     void add_balanced_blocks(std::uint32_t index, std::uint32_t generate) {
         const auto& entry = workload_.classes()[index];
         const auto& destination = entry.destinations[generate];
-        const auto holders = entry.source.shards().front().members.size();
-        const bool is_even =
-            destination.shards().empty() || destination.shards().front().members.size() % holders == 0;
+        const auto shards = entry.source.shards();
+        const auto holders = std::ranges::max(shards, {}, [](const Shard& shard) { return shard.members.size(); }).members.size();
+        const auto takes_turns_evenly = [&](const Shard& shard) {
+            return destination.shards().empty() || destination.shards().front().members.size() % shard.members.size() == 0;
+        };
+        const bool is_even = std::ranges::all_of(shards, takes_turns_evenly);
         std::map<std::size_t, std::uint32_t> blocks;
         for (const auto& slice : entry.slices) {
             if (slice.generate_stage != generate) {

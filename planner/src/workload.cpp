@@ -38,6 +38,69 @@ std::vector<WorkloadSlice> slices_of(const ParameterClass& parameter, const Scen
     return slices;
 }
 
+/// What is left of classes where ranks take no part.
+class Survivors {
+public:
+    Survivors(const Scenario& scenario, const std::vector<std::uint32_t>& train_stages)
+        : losses_{scenario.cluster.losses()}, train_{scenario.train}, train_stages_{train_stages} {}
+
+    [[nodiscard]] std::vector<WorkloadClass> of(std::vector<WorkloadClass> classes) const {
+        std::vector<WorkloadClass> left;
+        for (auto& entry : classes) {
+            for (auto& destination : entry.destinations) {
+                destination = without(destination, train_.gpus);
+            }
+            add_by_holders(std::move(entry), left);
+        }
+        return left;
+    }
+
+private:
+    /// `first`: rank of member 0.
+    [[nodiscard]] Distribution without(const Distribution& whole, std::uint32_t first) const {
+        std::vector<Shard> shards{whole.shards().begin(), whole.shards().end()};
+        for (auto& shard : shards) {
+            std::erase_if(shard.members, [&](std::uint32_t member) { return losses_.is_absent(first + member); });
+        }
+        std::erase_if(shards, [](const Shard& shard) { return shard.members.empty(); });
+        return {{whole.shape().begin(), whole.shape().end()}, std::move(shards)};
+    }
+
+    /// Members of a trainer stage that are lost: stages that have lost the same hold the same.
+    [[nodiscard]] std::vector<std::uint32_t> lost_of(std::uint32_t stage) const {
+        std::vector<std::uint32_t> members;
+        for (const auto rank : losses_.lost) {
+            if (rank < train_.gpus && rank / train_.ranks_per_stage() == stage) {
+                members.push_back(rank % train_.ranks_per_stage());
+            }
+        }
+        return members;
+    }
+
+    void add_by_holders(WorkloadClass entry, std::vector<WorkloadClass>& left) const {
+        std::map<std::vector<std::uint32_t>, std::vector<WorkloadSlice>> slices;
+        for (const auto& slice : entry.slices) {
+            slices[lost_of(slice.train_stage)].push_back(slice);
+        }
+        for (auto& [lost, some] : slices) {
+            auto part = entry;
+            const auto stage = some.front().train_stage;
+            part.source = without(entry.source, stage * train_.ranks_per_stage());
+            if (slices.size() > 1) {
+                std::erase_if(part.parameter.layers, [&, &key = lost](std::uint32_t layer) {
+                    return lost_of(train_stages_.at(layer)) != key;
+                });
+            }
+            part.slices = std::move(some);
+            left.push_back(std::move(part));
+        }
+    }
+
+    const Losses& losses_;
+    const TrainLayout& train_;
+    const std::vector<std::uint32_t>& train_stages_;
+};
+
 }  // namespace
 
 std::uint64_t WorkloadClass::logical_tensors() const noexcept {
@@ -45,11 +108,12 @@ std::uint64_t WorkloadClass::logical_tensors() const noexcept {
 }
 
 Workload::Workload(std::vector<WorkloadClass> classes, std::uint32_t train_stages, std::uint32_t trainers_per_stage,
-                   std::vector<std::uint64_t> generator_bytes)
+                   std::vector<std::uint64_t> generator_bytes, Losses losses)
     : classes_{std::move(classes)},
       train_stages_{train_stages},
       trainers_per_stage_{trainers_per_stage},
-      generator_bytes_{std::move(generator_bytes)} {}
+      generator_bytes_{std::move(generator_bytes)},
+      losses_{std::move(losses)} {}
 
 Workload Workload::make(const Scenario& scenario) {
     const auto train_stages = stage_of_layers(scenario.train);
@@ -64,11 +128,15 @@ Workload Workload::make(const Scenario& scenario) {
                                                : megatron::distribution(parameter, scenario.train);
         classes.push_back({std::move(parameter), std::move(source), std::move(destinations), std::move(slices)});
     }
-    return of(std::move(classes), scenario.train.pp, scenario.train.ranks_per_stage(), scenario.generate.gpus);
+    const auto& losses = scenario.cluster.losses();
+    if (!losses.empty()) {
+        classes = Survivors{scenario, train_stages}.of(std::move(classes));
+    }
+    return of(std::move(classes), scenario.train.pp, scenario.train.ranks_per_stage(), scenario.generate.gpus, losses);
 }
 
 Workload Workload::of(std::vector<WorkloadClass> classes, std::uint32_t train_stages, std::uint32_t trainers_per_stage,
-                      std::uint32_t generators) {
+                      std::uint32_t generators, Losses losses) {
     std::vector<std::uint64_t> generator_bytes(generators, 0);
     for (const auto& entry : classes) {
         for (const auto& slice : entry.slices) {
@@ -80,7 +148,7 @@ Workload Workload::of(std::vector<WorkloadClass> classes, std::uint32_t train_st
             }
         }
     }
-    return {std::move(classes), train_stages, trainers_per_stage, std::move(generator_bytes)};
+    return {std::move(classes), train_stages, trainers_per_stage, std::move(generator_bytes), std::move(losses)};
 }
 
 Bytes Workload::delivered_bytes() const {

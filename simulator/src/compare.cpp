@@ -101,7 +101,7 @@ Bytes mean_trainer_nic_out(const Traffic& traffic, const Cluster& cluster) {
     for (std::uint32_t rank = 0; rank < cluster.train_gpus(); ++rank) {
         sum += traffic.ports()[rank].nic_out;
     }
-    return Bytes{sum / cluster.train_gpus()};
+    return Bytes{sum / cluster.active_trainers()};
 }
 
 const PublishedRecord* record_of(std::span<const PublishedRecord> records, const std::string& id) {
@@ -370,7 +370,7 @@ private:
         auto placement = cluster.placement();
         placement.train_gpus_per_domain = whole;
         placement.generate_gpus_per_domain = whole;
-        changed.cluster = Cluster{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement, cluster.fabric()};
+        changed.cluster = Cluster{cluster.train_system(), cluster.generate_system(), cluster.train_gpus(), cluster.generate_gpus(), placement, cluster.fabric()}.without(cluster.losses());
         const auto plan = make_plan(Method::kHybrid, changed, workload_);
         if (plan) {
             const auto after = report_of(*plan, make_loads(*plan, changed.cluster));

@@ -51,7 +51,7 @@ bool is_same_system(const Scenario& a, const Scenario& b) {
 
 bool is_same_job(const Scenario& a, const Scenario& b) {
     return a.model.id() == b.model.id() && a.dtype == b.dtype && a.train == b.train &&
-           a.generate == b.generate && is_same_system(a, b);
+           a.generate == b.generate && a.cluster.losses() == b.cluster.losses() && is_same_system(a, b);
 }
 
 /// The one thing in which two refits of a model differ, or nothing.

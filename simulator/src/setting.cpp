@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "refit/broadcast_roots.hpp"
 #include "refit/estimate.hpp"
 
 namespace refit {
@@ -79,13 +80,13 @@ Setting make_setting(const Scenario& scenario, const Workload& workload) {
     Setting setting;
     setting.constants = scenario.engine.constants;
     setting.options = scenario.engine.options;
-    if (setting.options.broadcast_root == BroadcastRoot::kEachStage) {
+    if (gathers_by_stage(scenario)) {
         const auto most = busiest_stage(workload);
         setting.exported_share = most.bytes;
         setting.exported_tensors = most.tensors;
     }
     setting.direct_tensors = direct_tensors(scenario, workload);
-    setting.gpus = scenario.cluster.gpus();
+    setting.gpus = scenario.cluster.active_gpus();
     setting.train_stages = scenario.train.pp;
     setting.hbm_copy = train.hbm_copy.value.bytes_per_second();
     setting.train_nic = train.nic_per_gpu().bytes_per_second();

@@ -197,6 +197,89 @@ TEST_F(Exec, EndsWithSevenNamingTheRankWhereOneDiesOrAnElementIsWrong) {
     EXPECT_TRUE(corrupt.out.empty());
 }
 
+/// TP2 with two copies (ranks 0 to 3) to two engines of two (4 to 7).
+std::string copied_plan(const std::string& file, const std::string& method, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"plan", "--model", "qwen3-0.6b/16", "--train", "tp2@4", "--generate", "tp2@4", "--system",
+                                   "h100-nvl8", "--method", method, "-O", file};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto made = run_refit(words);
+    EXPECT_EQ(made.code, 0) << made.err;
+    return file;
+}
+
+/// The words of the command that a failure ends with, after the program's name.
+std::vector<std::string> offered(const std::string& err) {
+    const auto lines = lines_of(err);
+    std::istringstream last{lines.empty() ? "" : lines.back()};
+    std::vector<std::string> words;
+    for (std::string word; last >> word;) {
+        words.push_back(word);
+    }
+    EXPECT_FALSE(words.empty()) << err;
+    EXPECT_EQ(words.empty() ? "" : words.front(), "refit-exec") << err;
+    return words.empty() ? words : std::vector<std::string>{words.begin() + 1, words.end()};
+}
+
+TEST_F(Exec, ResumesWithoutTheRankThatDiedByTheCommandThatTheFailureEndsWith) {
+    for (const std::string method : {"gather-broadcast", "direct", "striped", "optimal"}) {
+        for (const std::string rank : {"3", "6"}) {
+            const auto plan = copied_plan(path("plan.json"), method);
+            const auto failed = run_exec({plan, "--runs", "2", "--inject", "dies:" + rank + "@0", "--warmup=0"});
+            EXPECT_EQ(failed.code, 7);
+            EXPECT_NE(failed.err.find("rank " + rank + " died in wave 1"), std::string::npos) << failed.err;
+            EXPECT_EQ(offered(failed.err), (std::vector<std::string>{plan, "--runs", "2", "--warmup=0", "--resume-without", rank}));
+            const auto resumed = run_exec(offered(failed.err));
+            EXPECT_EQ(resumed.code, 0) << resumed.err;
+            const auto left = rank == "3" ? "7" : "6";  // Generator 6 takes its engine's other half along.
+            EXPECT_NE(resumed.out.find(method + ": " + left + " ranks by host, every element verified"), std::string::npos)
+                << resumed.out;
+        }
+    }
+}
+
+TEST_F(Exec, TellsWhoIsLostAndWhoIdlesAndRunsAPlanThatSaysSo) {
+    const auto plan = copied_plan(path("plan.json"), "striped");
+    const auto report = path("measured.json");
+    ASSERT_EQ(run_exec({plan, "--runs", "1", "--resume-without", "3,6", "-o", "json", "-O", report}).code, 0);
+    const auto method = parsed(report)["methods"][0];
+    EXPECT_EQ(method["lost_ranks"], (Json::array({3, 6})));
+    EXPECT_EQ(method["idle_ranks"], (Json::array({7})));
+    ASSERT_EQ(method["ranks"].size(), 5U);
+    EXPECT_EQ(method["ranks"][4]["rank"], 5);
+    EXPECT_EQ(parsed(report)["changes"]["lost"], "3,6");
+    EXPECT_EQ(run_refit({"compare", "--measured", report}).code, 0);
+    // The same plan, made beforehand; it leaves out what it says, and more where that is asked for.
+    const auto made = copied_plan(path("made.json"), "striped", {"--without", "trainer:3,generation:2"});
+    EXPECT_EQ(parsed(made)["ranks"]["lost"], (Json::array({3, 6})));
+    EXPECT_EQ(parsed(made)["ranks"]["idle"], (Json::array({7})));
+    const auto again = Json::parse(run_exec({made, "--runs", "1", "-o", "json"}).out)["methods"][0];
+    EXPECT_EQ(again["plan_digest"], method["plan_digest"]);
+    const auto fewer = Json::parse(run_exec({made, "--runs", "1", "--resume-without", "0", "-o", "json"}).out)["methods"][0];
+    EXPECT_EQ(fewer["lost_ranks"], (Json::array({0, 3, 6})));
+    EXPECT_NE(fewer["plan_digest"], method["plan_digest"]);
+    EXPECT_EQ(run_exec({made, "--inject", "dies:7@0"}).code, 3);
+}
+
+TEST_F(Exec, RefusesToResumeWithoutTheLastHolderAndSaysWhatWouldDo) {
+    const auto plan = copied_plan(path("plan.json"), "direct");
+    const auto refused = run_exec({plan, "--resume-without", "1,3,4,7"});
+    EXPECT_EQ(refused.code, 4);
+    EXPECT_TRUE(refused.out.empty());
+    EXPECT_NE(refused.err.find("without ranks 1,3 nobody holds elements ["), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("no engine is left to serve: each of the 2 replicas"), std::string::npos);
+    EXPECT_NE(refused.err.find("try --resume-without 3,7, once ranks 1,4 are back"), std::string::npos);
+    EXPECT_EQ(run_exec({plan, "--resume-without", "3,7", "--runs", "1"}).code, 0);
+    EXPECT_EQ(run_exec({plan, "--resume-without", "8"}).code, 3);
+    EXPECT_EQ(run_exec({plan, "--resume-without", "x"}).code, 3);
+    // A rank whose shards nobody else holds: the failure says that it cannot go on, and why.
+    const auto single = path("single.json");
+    ASSERT_EQ(run_refit({"plan", "reshard-two-domains", "--model", "teaching-matrix/256", "--method", "direct", "-O", single}).code, 0);
+    const auto failed = run_exec({single, "--inject", "dies:2@0"});
+    EXPECT_EQ(failed.code, 7);
+    EXPECT_NE(failed.err.find("Without 2 it cannot go on: "), std::string::npos) << failed.err;
+    EXPECT_NE(failed.err.find("once rank 2 is back"), std::string::npos) << failed.err;
+}
+
 TEST_F(Exec, RefusesBeforeAnyWorkWhatCannotBeRun) {
     EXPECT_EQ(run_exec({}).code, 2);
     EXPECT_EQ(run_exec({path("absent.json")}).code, 6);
@@ -205,6 +288,9 @@ TEST_F(Exec, RefusesBeforeAnyWorkWhatCannotBeRun) {
     EXPECT_EQ(run_exec({small_plan(), "--inject", "dies"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "--inject", "dies:20"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "-o", "xml"}).code, 2);
+    const auto bare = run_exec({REFIT_SOURCE_DIR "/tests/fuzz/seeds/plan/direct.json", "--resume-without", "0"});
+    EXPECT_EQ(bare.code, 3);
+    EXPECT_NE(bare.err.find("the plan carries no scenario"), std::string::npos) << bare.err;
 }
 
 /// 16 generators that want 8.6 GB each, twice: 265 GiB.
@@ -285,6 +371,7 @@ TEST_F(Exec, MovesARealCheckpointAndFindsWhatArrivedWrong) {
         ASSERT_EQ(made.code, 0) << made.err;
         const auto run = run_exec({plan, "--data", folder_.string(), "--runs", "1"});
         EXPECT_EQ(run.code, 0) << method << run.err;
+        EXPECT_EQ(run_exec({plan, "--data", folder_.string(), "--runs", "1", "--resume-without", "3,4,9"}).code, 0) << method;
         // What trainer 0 gives in the first wave of a gather reaches no generator.
         const auto corrupt =
             run_exec({plan, "--data", folder_.string(), "--runs", "1", "--inject", "corrupts:0"});

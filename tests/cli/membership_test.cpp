@@ -94,6 +94,7 @@ TEST(MembershipCommand, ExitsAsOtherCommandsDo) {
     EXPECT_EQ(membership({"deepseek-v3-h100"}).code, 2);
     EXPECT_EQ(membership({"--lose", "1node"}).code, 2);
     EXPECT_EQ(membership({"deepseek-v3-h100", "--loose", "1node"}).code, 2);
+    EXPECT_EQ(membership({"deepseek-v3-h100", "--lose", "1node", "--without", "300"}).code, 2);
     EXPECT_EQ(membership({"deepseek-v3-h100", "--lose", "8"}).code, 3);
     EXPECT_EQ(membership({"no-such", "--lose", "1node"}).code, 3);
     EXPECT_EQ(membership({"deepseek-v3-h100", "--lose", "32node"}).code, 4);

@@ -69,6 +69,20 @@ protected:
         run.end = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
         return run;
     }
+    /// Runs refit-exec, or several of it side by side.
+    [[nodiscard]] Outcome exec_run(const std::vector<std::string>& words) const {
+        std::vector<std::string> all{"/usr/bin/env", "mpirun", "--timeout", "200"};
+        all.insert(all.end(), words.begin(), words.end());
+        testing_cli::Setting setting;
+        setting.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                               {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                               {"OMPI_MCA_btl_vader_backing_directory", segments_},
+                               {"ASAN_OPTIONS", "detect_leaks=0"}};
+        return testing_cli::run_program(all, setting);
+    }
+    [[nodiscard]] std::string file(const std::string& name) const { return segments_ + "/" + name; }
+
     /// Killed processes take a moment to go.
     void expect_nothing_left() const {
         for (int wait = 0; wait < 20 && live_processes() > 0; ++wait) {
@@ -107,6 +121,42 @@ TEST_F(MpiTransport, NamesTheRankWithAnotherPlanAndTheOneWithoutMemory) {
               std::string::npos);
     EXPECT_NE(mpi_run(16, {"fault", "memory:6", "5000"}).outcome.out.find("out-of-memory: rank 6"),
               std::string::npos);
+    expect_nothing_left();
+}
+
+/// TP2 with two copies (ranks 0 to 3) to two engines of two (4 to 7): rank 3 is killed for real, the rest goes on.
+TEST_F(MpiTransport, GoesOnWithoutTheRankThatDied) {
+    const auto plan = file("plan.json");
+    ASSERT_EQ(testing_cli::run_refit({"plan", "--model", "qwen3-0.6b/16", "--train", "tp2@4", "--generate", "tp2@4", "--system",
+                                      "h100-nvl8", "--method", "optimal", "-O", plan})
+                  .code,
+              0);
+    const std::vector<std::string> exec{REFIT_EXEC_PROGRAM, plan, "--transport", "mpi", "--runs", "1", "--deadline", "20s"};
+    const auto words = [&](const std::string& processes, const std::vector<std::string>& more) {
+        std::vector<std::string> all{"-np", processes};
+        all.insert(all.end(), exec.begin(), exec.end());
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    const auto failed = exec_run(words("8", {"--inject", "dies:3@0"}));
+    EXPECT_NE(failed.code, 0);
+    EXPECT_NE(failed.err.find("rank 3 is made to die"), std::string::npos) << failed.err;
+    const auto resumed = exec_run(words("7", {"--resume-without", "3"}));
+    EXPECT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_NE(resumed.out.find("optimal: 7 ranks by mpi, every element verified"), std::string::npos) << resumed.out;
+    // Ranks 6 and 7 are one engine.
+    EXPECT_EQ(exec_run(words("5", {"--resume-without", "3,6"})).code, 0);
+    const auto many = exec_run(words("8", {"--resume-without", "3"}));
+    EXPECT_NE(many.err.find("the plan is for 7 ranks and this MPI job has 8; start it with mpirun -np 7"), std::string::npos)
+        << many.err;
+    // The last process leaves out another rank than all others.
+    auto mixed = words("6", {"--resume-without", "3", ":"});
+    const auto other = words("1", {"--resume-without", "2"});
+    mixed.insert(mixed.end(), other.begin(), other.end());
+    const auto refused = exec_run(mixed);
+    EXPECT_EQ(refused.code, 7);
+    EXPECT_NE(refused.err.find("rank 7 has a plan of digest"), std::string::npos) << refused.err;
+    std::filesystem::remove(plan);
     expect_nothing_left();
 }
 

@@ -2,6 +2,7 @@
 #include "exchange.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace refit::exec::mpi {
@@ -96,11 +97,12 @@ std::uint64_t staging_bytes(const program::RankProgram& program, MpiWire wire) {
 }
 
 Exchange::Exchange(const program::RankProgram& program,
+                   const std::vector<std::uint32_t>& members,
                    const RankView& view,
                    MpiWire wire,
                    MPI_Comm world,
                    const std::function<void()>& has_met)
-    : program_{program}, view_{view}, wire_{wire}, readiness_{program, kAhead} {
+    : program_{program}, members_{members}, view_{view}, wire_{wire}, readiness_{program, kAhead} {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(world, &copy);
     messages_ = Communicator{copy};
@@ -137,7 +139,9 @@ void Exchange::make_communicators(MPI_Comm world) {
                 continue;
             }
             const std::vector<std::uint32_t>& members = program_.groups[operation.group];
-            const std::vector<int> ranks(members.begin(), members.end());
+            std::vector<int> ranks;
+            std::ranges::transform(
+                members, std::back_inserter(ranks), [this](std::uint32_t rank) { return process_of(rank); });
             MPI_Group group = MPI_GROUP_NULL;
             MPI_Comm comm = MPI_COMM_NULL;
             MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &group);
@@ -147,6 +151,10 @@ void Exchange::make_communicators(MPI_Comm world) {
         }
     }
     MPI_Group_free(&all);
+}
+
+int Exchange::process_of(std::uint32_t rank) const {
+    return static_cast<int>(std::ranges::lower_bound(members_, rank) - members_.begin());
 }
 
 Exchange::Ready Exchange::prepare(const Operation& operation, std::uint64_t& staged) const {
@@ -261,7 +269,7 @@ MPI_Request& Exchange::request_of(const Place& place) {
 }
 
 void Exchange::post(const Operation& operation, const TypedBuffer& buffer, Ready& ready, const Place& place) {
-    const auto peer = static_cast<int>(operation.peer);
+    const int peer = operation.is_collective() ? 0 : process_of(operation.peer);
     // Of two ranks' messages with one tag, MPI keeps the order.
     const auto tag = static_cast<int>(operation.lane);
     void* const address = buffer.address;

@@ -28,8 +28,9 @@ enum class MpiWire : std::uint8_t {
 class Exchange {
 public:
     /// Pre: all ranks of `world` call it, each with its program of the same schedule; the program outlives
-    /// this.
+    /// this. `members`: the ranks of the job that the ranks of `world` are, ascending.
     Exchange(const program::RankProgram& program,
+             const std::vector<std::uint32_t>& members,
              const RankView& view,
              MpiWire wire,
              MPI_Comm world,
@@ -68,6 +69,8 @@ private:
     using ReadyWave = std::vector<Ready>;
 
     void make_communicators(MPI_Comm world);
+    /// Number of a rank of the job in the communicator of messages.
+    [[nodiscard]] int process_of(std::uint32_t rank) const;
     [[nodiscard]] Ready prepare(const program::Operation& operation, std::uint64_t& staged) const;
     void place(const program::Operation& operation, Ready& ready) const;
     /// Makes the first byte of what the operation gives another one: a send's in a copy, since others may send the same
@@ -83,6 +86,7 @@ private:
     MPI_Request& request_of(const Place& place);
 
     const program::RankProgram& program_;
+    const std::vector<std::uint32_t>& members_;
     RankView view_;
     MpiWire wire_;
     Communicator messages_;

@@ -44,9 +44,9 @@ public:
         }
         int number = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &number);
-        rank_ = static_cast<std::uint32_t>(number);
+        process_ = rank_ = static_cast<std::uint32_t>(number);
         MPI_Comm_size(MPI_COMM_WORLD, &number);
-        ranks_ = static_cast<std::uint32_t>(number);
+        processes_ = static_cast<std::uint32_t>(number);
     }
 
     ~MpiTransport() override {
@@ -60,28 +60,31 @@ public:
     MpiTransport& operator=(const MpiTransport&) = delete;
 
     [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
-    [[nodiscard]] bool reports() const noexcept override { return rank_ == 0; }
+    [[nodiscard]] bool reports() const noexcept override { return process_ == 0; }
     [[nodiscard]] std::string machine() const override {
-        return std::to_string(ranks_) +
+        return std::to_string(processes_) +
                " processes under MPI; the first one's machine: " + describe(this_machine());
     }
 
     Result<void> prepare(const Job& job) override {
         job_ = job;
         wire_ = job.packs ? mpi::MpiWire::kPacked : mpi::MpiWire::kDatatypes;
-        if (job.schedule->ranks() != ranks_) {
-            const std::string ranks = std::to_string(job.schedule->ranks());
-            return fail(ErrorCode::kInvalidInput,
-                        "rank-count",
-                        "the plan is for " + ranks + " ranks and this MPI job has " + std::to_string(ranks_) +
-                            "; start it with mpirun -np " + ranks);
-        }
-        program_ = job.schedule->program_of(rank_);
+        // A process that leaves out other ranks than the rest must hear of it from them, so all meet first.
+        rank_ = process_ < members().size() ? members()[process_] : process_;
         outstanding_ = std::make_unique<Outstanding>(program_);
         guard_ = std::make_unique<JobGuard>(rank_, job.deadline, [this] { return outstanding_->describe(); });
         if (Faults faults = greet(); !faults.empty()) {
             return fail(std::move(faults));
         }
+        if (members().size() != processes_) {
+            const std::string ranks = std::to_string(members().size());
+            return fail(ErrorCode::kInvalidInput,
+                        "rank-count",
+                        "the plan is for " + ranks + " ranks and this MPI job has " + std::to_string(processes_) +
+                            "; start it with mpirun -np " + ranks);
+        }
+        program_ = job.schedule->program_of(rank_);
+        outstanding_ = std::make_unique<Outstanding>(program_);
         if (Faults faults = allocate(); !faults.empty()) {
             return fail(std::move(faults));
         }
@@ -92,7 +95,7 @@ public:
         {
             const Waiting waiting{*this, "the making of communicators"};
             exchange_ = std::make_unique<mpi::Exchange>(
-                program_, view, wire_, MPI_COMM_WORLD, [this] { guard_->rest(); });
+                program_, members(), view, wire_, MPI_COMM_WORLD, [this] { guard_->rest(); });
         }
         fill_served(program_, workload(), kOldVersion, *storage_);
         return {};
@@ -116,7 +119,7 @@ public:
 
     Result<Verification> verify(std::uint64_t version) override {
         const Words mine = words_of(compare(program_, workload(), version, *storage_));
-        std::vector<Words> all(ranks_);
+        std::vector<Words> all(processes_);
         {
             const Waiting waiting{*this, "the end of verification"};
             MPI_Allgather(mine.words.data(),
@@ -127,7 +130,7 @@ public:
                           MPI_UINT64_T,
                           MPI_COMM_WORLD);
         }
-        return verification_of(all);
+        return verification_of(all, members());
     }
 
     Result<void> flip() override {
@@ -146,6 +149,8 @@ public:
         }
         return stand != 0;
     }
+
+    [[nodiscard]] std::vector<std::uint32_t> failed_ranks() const override { return failed_; }
 
 private:
     /// While it lives, the process waits for others.
@@ -229,6 +234,8 @@ private:
     friend class RunObserver;
 
     [[nodiscard]] const Workload& workload() const { return job_.schedule->workload(); }
+    /// The ranks that the processes are, in their order.
+    [[nodiscard]] const std::vector<std::uint32_t>& members() const { return job_.schedule->members(); }
 
     void meet(const char* phase) const {
         const Waiting waiting{*this, phase};
@@ -239,13 +246,14 @@ private:
         const Waiting waiting{*this, "the comparison of plans"};
         const bool lies_in_protocol = strikes(job_.injections, InjectionKind::kOtherVersion, rank_);
         const bool lies_in_digest = strikes(job_.injections, InjectionKind::kOtherPlan, rank_);
-        const std::array<std::uint64_t, 2> mine{kProtocol + (lies_in_protocol ? 1U : 0U),
-                                                program_.digest ^ (lies_in_digest ? 1U : 0U)};
-        std::vector<std::uint64_t> all(std::size_t{2} * ranks_);
-        MPI_Allgather(mine.data(), 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, MPI_COMM_WORLD);
+        const std::array<std::uint64_t, 3> mine{kProtocol + (lies_in_protocol ? 1U : 0U),
+                                                job_.schedule->digest() ^ (lies_in_digest ? 1U : 0U),
+                                                rank_};
+        std::vector<std::array<std::uint64_t, 3>> all(processes_);
+        MPI_Allgather(mine.data(), 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, MPI_COMM_WORLD);
         std::vector<Greeting> greetings;
-        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-            greetings.push_back({rank, static_cast<std::uint32_t>(all[2 * rank]), all[2 * rank + 1]});
+        for (const auto& [protocol, digest, rank] : all) {
+            greetings.push_back({static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(protocol), digest});
         }
         return agree(greetings);
     }
@@ -258,9 +266,10 @@ private:
         }
         auto storage = RankStorage::allocate(program_);
         const bool is_struck = strikes(job_.injections, InjectionKind::kOutOfMemory, rank_);
-        std::uint32_t failed = storage && !is_struck ? ranks_ : rank_;
+        std::uint32_t failed = storage && !is_struck ? program::kNone : rank_;
         MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_UINT32_T, MPI_MIN, MPI_COMM_WORLD);
-        if (failed < ranks_) {
+        if (failed != program::kNone) {
+            failed_ = {failed};
             return {cannot_allocate(failed == rank_ ? program_ : job_.schedule->program_of(failed))};
         }
         storage_.emplace(std::move(*storage));
@@ -280,7 +289,7 @@ private:
         struct {
             double excess;
             int rank;
-        } worst{Bytes{needed}.as_double() - Bytes{available}.as_double(), static_cast<int>(rank_)};
+        } worst{Bytes{needed}.as_double() - Bytes{available}.as_double(), static_cast<int>(process_)};
         MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
         if (worst.excess <= 0) {
             return std::nullopt;
@@ -319,7 +328,7 @@ private:
     Iteration iteration_of(const std::vector<double>& mine) const {
         const Waiting waiting{*this, "the end of a run"};
         const std::size_t width = mine.size();
-        std::vector<double> all(width * ranks_);
+        std::vector<double> all(width * processes_);
         MPI_Allgather(mine.data(),
                       static_cast<int>(width),
                       MPI_DOUBLE,
@@ -329,10 +338,10 @@ private:
                       MPI_COMM_WORLD);
         Iteration iteration;
         double slowest = 0;
-        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-            const double* times = all.data() + rank * width;
+        for (std::uint32_t i = 0; i < processes_; ++i) {
+            const double* times = all.data() + i * width;
             slowest = std::max(slowest, times[0]);
-            RankTimes& entry = iteration.ranks.emplace_back(RankTimes{rank, Seconds{times[0]}, {}});
+            RankTimes& entry = iteration.ranks.emplace_back(RankTimes{members()[i], Seconds{times[0]}, {}});
             for (std::size_t stage = 1; stage < width; ++stage) {
                 entry.stages.emplace_back(times[stage]);
             }
@@ -343,8 +352,9 @@ private:
 
     mpi::MpiWire wire_ = mpi::MpiWire::kDatatypes;
     bool owns_mpi_ = false;
-    std::uint32_t rank_ = 0;
-    std::uint32_t ranks_ = 1;
+    std::uint32_t process_ = 0;
+    std::uint32_t processes_ = 1;
+    std::uint32_t rank_ = 0;  ///< Of the job: the process's place among those that are left.
     Job job_;
     RankProgram program_;
     std::optional<RankStorage> storage_;
@@ -352,6 +362,7 @@ private:
     std::unique_ptr<JobGuard> guard_;
     std::unique_ptr<mpi::Exchange> exchange_;
     bool has_flipped_ = false;
+    std::vector<std::uint32_t> failed_;
 };
 
 }  // namespace

@@ -166,7 +166,7 @@ public:
         }
         std::vector<Words> words;
         std::ranges::transform(*all, std::back_inserter(words), value_of_bytes<Words>);
-        return verification_of(words);
+        return verification_of(words, job_.schedule->members());
     }
 
     Result<void> flip() override {

@@ -69,7 +69,7 @@ public:
         return {};
     }
 
-    Result<Iteration> run() override { return host::run_work(work_, storage_, job_, threads_); }
+    Result<Iteration> run() override { return host::run_work(work_, storage_, job_, threads_, failed_); }
 
     Result<Verification> verify(std::uint64_t version) override {
         std::vector<Compared> compared(programs_.size());
@@ -108,6 +108,8 @@ public:
         return stand.load();
     }
 
+    [[nodiscard]] std::vector<std::uint32_t> failed_ranks() const override { return failed_; }
+
 private:
     [[nodiscard]] const Workload& workload() const { return job_.schedule->workload(); }
 
@@ -119,10 +121,12 @@ private:
     Result<void> allocate() {
         for (const auto& program : programs_) {
             if (strikes(job_.injections, InjectionKind::kOutOfMemory, program.rank)) {
+                failed_ = {program.rank};
                 return fail(Faults{cannot_allocate(program)});
             }
             auto storage = RankStorage::allocate(program);
             if (!storage) {
+                failed_ = {program.rank};
                 return Failure{std::move(storage.error())};
             }
             storage_.push_back(std::move(*storage));
@@ -138,6 +142,7 @@ private:
     std::vector<RankStorage> storage_;
     host::Work work_;
     bool has_flipped_ = false;
+    std::vector<std::uint32_t> failed_;
 };
 
 }  // namespace

@@ -66,6 +66,11 @@ public:
         return fault_ ? Result<Iteration>{fail(Faults{*fault_})} : Result<Iteration>{times()};
     }
 
+    /// Whom the fault names.
+    [[nodiscard]] std::vector<std::uint32_t> failed() const {
+        return failed_ == kNone ? std::vector<std::uint32_t>{} : std::vector{failed_};
+    }
+
 private:
     [[nodiscard]] std::size_t trapped_task(const Injection& injection) const {
         const auto is_in = [&](const Task& task) {
@@ -168,6 +173,7 @@ private:
         if (injection.kind == InjectionKind::kDies) {
             const std::lock_guard lock{mutex_};
             if (!fault_) {
+                failed_ = injection.rank;
                 fault_ = Fault{ErrorCode::kInfeasible,
                                "rank-died",
                                "rank " + std::to_string(injection.rank) + " died " + place(wave),
@@ -191,7 +197,7 @@ private:
     }
 
     /// Names whoever holds the others up: a rank whose bytes are still being copied.
-    [[nodiscard]] Fault late_fault() const {
+    [[nodiscard]] Fault late_fault() {
         auto rank = stalled_.load(std::memory_order_relaxed);
         std::uint32_t wave = 0;
         for (const auto& at : at_) {
@@ -201,6 +207,7 @@ private:
                 rank = rank == kNone ? static_cast<std::uint32_t>(now & 0xffffffffU) : rank;
             }
         }
+        failed_ = rank;
         char seconds[32];
         std::snprintf(
             seconds, sizeof(seconds), "%.3g s", std::chrono::duration<double>(job_.deadline).count());
@@ -260,6 +267,7 @@ private:
     std::uint32_t ready_ = 0;
     std::uint32_t finished_ = 0;
     std::optional<Fault> fault_;
+    std::uint32_t failed_ = kNone;  ///< Whom it names.
 };
 
 }  // namespace
@@ -267,8 +275,12 @@ private:
 Result<Iteration> run_work(const Work& work,
                            const std::vector<RankStorage>& storage,
                            const Job& job,
-                           std::uint32_t threads) {
-    return HostRun{work, storage, job, threads}.run();
+                           std::uint32_t threads,
+                           std::vector<std::uint32_t>& failed) {
+    HostRun run{work, storage, job, threads};
+    auto iteration = run.run();
+    failed = run.failed();
+    return iteration;
 }
 
 }  // namespace refit::exec::host

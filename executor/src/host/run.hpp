@@ -11,10 +11,11 @@
 
 namespace refit::exec::host {
 
-/// Runs all tasks once. Errors: those of a run (refit/exec/transport.hpp).
+/// Runs all tasks once. Errors: those of a run (refit/exec/transport.hpp), with the rank that they are of in `failed`.
 [[nodiscard]] Result<Iteration> run_work(const Work& work,
                                          const std::vector<RankStorage>& storage,
                                          const Job& job,
-                                         std::uint32_t threads);
+                                         std::uint32_t threads,
+                                         std::vector<std::uint32_t>& failed);
 
 }  // namespace refit::exec::host

@@ -146,7 +146,8 @@ Result<Trial> Trial::make(const std::vector<RankProgram>& programs, std::uint32_
 }
 
 Result<Seconds> Trial::run() const {
-    const auto run = run_work(work_, storage_, Job{}, threads_);
+    std::vector<std::uint32_t> failed;
+    const auto run = run_work(work_, storage_, Job{}, threads_, failed);
     return run ? Result<Seconds>{run->seconds} : Result<Seconds>{Failure{run.error()}};
 }
 

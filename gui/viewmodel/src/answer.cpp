@@ -18,7 +18,7 @@ constexpr std::array kNicRates{100.0, 200.0, 400.0, 800.0, 1600.0};
 constexpr std::array kMethods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kM2n, Method::kOptimal};
 
 /// Flags of the command line that have a name of their own.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFlags{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kFlags{
     {{"model", "--model"},
      {"train.layout", "--train"},
      {"generate.layout", "--generate"},
@@ -30,6 +30,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFlags{
      {"engine.name", "--engine"},
      {"fabric.oversubscription", "--oversubscription"},
      {"fabric.domains_per_pod", "--domains-per-pod"},
+     {"lost", "--without"},
      {"engine.coverage", "--coverage"}}};
 
 class Cook {

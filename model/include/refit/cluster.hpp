@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "refit/fabric_settings.hpp"
+#include "refit/losses.hpp"
 #include "refit/strong_id.hpp"
 #include "refit/system.hpp"
 
@@ -30,6 +31,15 @@ public:
     Cluster(System train, System generate, std::uint32_t train_gpus, std::uint32_t generate_gpus, Placement placement,
             FabricSettings fabric = {});
 
+    /// The same GPUs, of which some take no part. Pre: ranks of the job.
+    [[nodiscard]] Cluster without(Losses losses) const;
+    [[nodiscard]] const Losses& losses() const noexcept { return losses_; }
+    /// Those that take part.
+    [[nodiscard]] std::uint32_t active_trainers() const noexcept;
+    [[nodiscard]] std::uint32_t active_gpus() const noexcept {
+        return gpus() - static_cast<std::uint32_t>(losses_.lost.size() + losses_.idle.size());
+    }
+
     [[nodiscard]] std::uint32_t train_gpus() const noexcept { return train_gpus_; }
     [[nodiscard]] std::uint32_t generate_gpus() const noexcept { return generate_gpus_; }
     [[nodiscard]] std::uint32_t gpus() const noexcept { return train_gpus_ + generate_gpus_; }
@@ -44,7 +54,8 @@ public:
     /// Pre: `rank` is one of the job's.
     [[nodiscard]] DomainId domain_of(RankId rank) const noexcept { return domains_[rank.index()]; }
     [[nodiscard]] std::uint32_t domains() const noexcept { return domains_.back().index() + 1; }
-    /// The part of its line rate that a rank's NICs reach; 1 for healthy ones, 0 where they are down.
+    /// The part of its line rate that a rank's NICs reach; 1 for healthy ones, 0 where they are down or the
+    /// rank takes no part.
     [[nodiscard]] double nic_share(RankId rank) const;
     /// The rail of a rank's NICs: the place of its GPU in its node. Invariant: domains begin with a node.
     [[nodiscard]] std::uint32_t rail_of(RankId rank) const;
@@ -61,6 +72,7 @@ private:
     std::uint32_t generate_gpus_;
     Placement placement_;
     FabricSettings fabric_;
+    Losses losses_;
     std::vector<DomainId> domains_;  ///< By rank: asked for at every hop.
 };
 

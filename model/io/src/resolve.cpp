@@ -10,6 +10,7 @@
 #include "layouts_reader.hpp"
 #include "machines_reader.hpp"
 #include "refit/io/library.hpp"
+#include "refit/losses.hpp"
 #include "unmodelled.hpp"
 
 namespace refit::io {
@@ -61,7 +62,7 @@ public:
             return fail(std::move(faults));
         }
         auto& [train_system, generate_system] = *systems;
-        return Scenario{
+        Scenario scenario{
             first_.text_of("name", "scenario"),
             std::move(*model),
             dtype,
@@ -76,9 +77,23 @@ public:
             *coverage,
             std::move(published),
             first_.text_of("note", "")};
+        leave_out(scenario);
+        return machines_.faults().empty() ? Result<Scenario>{std::move(scenario)} : fail(std::move(machines_.faults()));
     }
 
 private:
+    /// Who is lost can only be told of a whole scenario.
+    void leave_out(Scenario& scenario) {
+        const auto lost = machines_.take(
+            parse_ranks(machines_.text_of("lost", ""), scenario.train.gpus, scenario.generate.gpus), "lost");
+        if (!lost || lost->empty()) {
+            return;
+        }
+        if (auto losses = machines_.take(losses_of(scenario, *lost), "lost")) {
+            scenario.cluster = scenario.cluster.without(std::move(*losses));
+        }
+    }
+
     Faults all_faults() {
         Faults all;
         for (auto* reader : {&first_, &sides_, &engine_, &machines_}) {

@@ -54,6 +54,7 @@ constexpr std::array kFields{
     FieldInfo{"fabric.oversubscription", "NICs of a pod to its uplinks, for example 2:1"},
     FieldInfo{"fabric.rail_only", "NICs of one place in a node reach only each other: true or false"},
     FieldInfo{"fabric.nics.RANK", "down, or what a GPU's NICs still reach; by rank, trainer:N or generation:N"},
+    FieldInfo{"lost", "ranks that the refit goes on without: 3,7-9, trainer:N, generation:N"},
     FieldInfo{"engine.name", "an engine of data/engines"},
     FieldInfo{"engine.rules", "version of its support rules: 2026-08 or 2026-11"},
     FieldInfo{"engine.coverage", "nemo-rl-names, ffn, all or pattern:GLOB"},

@@ -19,8 +19,24 @@ struct SentPacks {
     std::vector<Pack> packs;      ///< Its own.
 };
 
+/// Who gathers full parameters, and may broadcast them.
+struct Gatherers {
+    /// By sphere, trainers that gather the same: all, or each pipeline stage. Places of its ranks within their stages,
+    /// ascending, whose groups have lost nobody.
+    std::vector<std::vector<std::uint32_t>> places;
+    /// In some sphere there are none: the first of the holders that are left gather, and the first trainer broadcasts.
+    bool is_plain = false;
+    RankId first;  ///< Trainer that is left.
+};
+/// Groups of a framework are made anew without replicas that have lost a rank: TP, expert-TP and EP groups join places
+/// of a stage to blocks, pipeline broadcasts join stages.
+[[nodiscard]] Gatherers gatherers_of(const Scenario& scenario);
+
+/// Whether each pipeline stage gathers and sends what it holds: the option, unless nothing but the plain way is left.
+[[nodiscard]] bool gathers_by_stage(const Scenario& scenario);
+
 /// The packs of these classes, aimed at `target` bytes, dealt over the roots in turn: all over trainers 0, 1,
-/// …, or each pipeline stage's over that stage's first ranks. Roots without a pack are left out.
+/// …, or each pipeline stage's over that stage's first ranks, of those that gather. Roots without a pack are left out.
 [[nodiscard]] std::vector<SentPacks> dealt_packs(const Scenario& scenario,
                                                  const Workload& workload,
                                                  std::span<const std::uint32_t> classes,

@@ -29,6 +29,10 @@ struct M2nStageCalls {
     bool operator==(const M2nStageCalls&) const = default;
 };
 
+/// Who sends a class by M2N, whose meshes have equally many replicas of each shard: all holders, or where ranks are lost as
+/// many of each shard as there are of the one that lost most.
+[[nodiscard]] Distribution m2n_source(const WorkloadClass& entry, const Losses& losses);
+
 /// The calls that move all parameters of a refit by M2N, in order of classes and their slices.
 /// Source: NCCL M2N 0.2, benchmarks/reshard_model_bench.cu: how layouts become meshes of replicas and shards.
 [[nodiscard]] std::vector<M2nStageCalls> m2n_calls(const Scenario& scenario, const Workload& workload);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "refit/plan.hpp"
 #include "refit/program.hpp"
@@ -40,7 +41,10 @@ public:
     Schedule(Schedule&&) noexcept;
     Schedule& operator=(Schedule&&) noexcept;
 
+    /// Of the job; who is lost among them has an empty program.
     [[nodiscard]] std::uint32_t ranks() const noexcept;
+    /// Those that take part, ascending.
+    [[nodiscard]] const std::vector<std::uint32_t>& members() const noexcept;
     [[nodiscard]] std::uint32_t waves() const noexcept;
     /// Of the plan, the workload and the settings.
     [[nodiscard]] std::uint64_t digest() const noexcept;

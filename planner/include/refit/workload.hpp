@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "refit/distribution.hpp"
+#include "refit/losses.hpp"
 #include "refit/parameter.hpp"
 #include "refit/scenario.hpp"
 
@@ -36,12 +37,14 @@ struct WorkloadClass {
 /// Who holds which box of every parameter that a refit moves, before and after, by classes.
 class Workload {
 public:
-    /// Cost: in classes and ranks, not in tensors.
+    /// Without the ranks that the scenario's cluster has lost: a class of which one of several pipeline stages has lost a
+    /// holder is a class of its own there. Cost: in classes and ranks, not in tensors.
     [[nodiscard]] static Workload make(const Scenario& scenario);
     /// From distributions as they are. Pre: members of sources lie below `trainers_per_stage`, members of destinations
-    /// below `generators`; every destination element is held by some source member of each slice's trainer stage.
+    /// below `generators`; every destination element is held by some source member of each slice's trainer stage; who is
+    /// lost holds and wants nothing.
     [[nodiscard]] static Workload of(std::vector<WorkloadClass> classes, std::uint32_t train_stages,
-                                     std::uint32_t trainers_per_stage, std::uint32_t generators);
+                                     std::uint32_t trainers_per_stage, std::uint32_t generators, Losses losses = {});
 
     [[nodiscard]] std::span<const WorkloadClass> classes() const noexcept { return classes_; }
     [[nodiscard]] std::uint32_t train_stages() const noexcept { return train_stages_; }
@@ -49,6 +52,8 @@ public:
     [[nodiscard]] std::uint32_t trainers_per_stage() const noexcept { return trainers_per_stage_; }
     /// Bytes that each generator holds after the refit, by its index.
     [[nodiscard]] std::span<const std::uint64_t> generator_bytes() const noexcept { return generator_bytes_; }
+    /// Ranks of the job that take no part: no plan may name them.
+    [[nodiscard]] const Losses& losses() const noexcept { return losses_; }
     /// Sum of all destination boxes.
     [[nodiscard]] Bytes delivered_bytes() const;
     /// Every parameter once.
@@ -56,12 +61,13 @@ public:
 
 private:
     Workload(std::vector<WorkloadClass> classes, std::uint32_t train_stages, std::uint32_t trainers_per_stage,
-             std::vector<std::uint64_t> generator_bytes);
+             std::vector<std::uint64_t> generator_bytes, Losses losses);
 
     std::vector<WorkloadClass> classes_;
     std::uint32_t train_stages_;
     std::uint32_t trainers_per_stage_;
     std::vector<std::uint64_t> generator_bytes_;
+    Losses losses_;
 };
 
 }  // namespace refit

@@ -34,13 +34,14 @@ public:
         if (starts.empty() || starts.front() != 0 || std::ranges::adjacent_find(starts, std::greater_equal{}) != starts.end()) {
             ranks.refuse("domain_starts", "must ascend from 0");
         }
+        auto losses = losses_of(ranks);
         auto classes = read_classes();
         Plan plan;
         read_head(plan);
         if (!faults_.empty()) {
             return std::nullopt;
         }
-        auto workload = Workload::of(std::move(classes), stages_, per_stage_, generators_);
+        auto workload = Workload::of(std::move(classes), stages_, per_stage_, generators_, std::move(losses));
         classes_ = workload.classes();
         read_body(plan);
         auto scenario = read_texts("scenario");
@@ -65,6 +66,25 @@ private:
             }
         }
         return texts;
+    }
+
+    [[nodiscard]] Losses losses_of(const Members& ranks) const {
+        Losses losses;
+        const auto count = std::uint64_t{trainers_} + generators_;
+        const auto read = [&](const char* key, std::vector<std::uint32_t>& list) {
+            list = ranks.has(key) ? ranks.numbers<std::uint32_t>(key, count) : std::vector<std::uint32_t>{};
+            if (std::ranges::adjacent_find(list, std::greater_equal{}) != list.end()) {
+                ranks.refuse(key, "must ascend");
+            }
+        };
+        read("lost", losses.lost);
+        read("idle", losses.idle);
+        const auto all = losses.absent();
+        if (std::ranges::adjacent_find(all) != all.end() || all.size() >= std::max<std::uint64_t>(count, 1) ||
+            (losses.lost.empty() && !losses.idle.empty())) {
+            ranks.refuse("lost", "and idle must be different ranks, not all there are, and none idle where none is lost");
+        }
+        return losses;
     }
 
     /// Numbers that describe a box of a tensor of this shape.

@@ -103,9 +103,16 @@ private:
     }
 
     void write_ranks() {
-        out_.begin_object(5);
+        const auto& losses = file_.workload.losses();
+        out_.begin_object(5U + (losses.lost.empty() ? 0U : 1U) + (losses.idle.empty() ? 0U : 1U));
         numbers("domain_starts", file_.domain_starts);
         number("generate", file_.workload.generator_bytes().size());
+        if (!losses.idle.empty()) {
+            numbers("idle", losses.idle);
+        }
+        if (!losses.lost.empty()) {
+            numbers("lost", losses.lost);
+        }
         number("train", file_.train_gpus);
         number("train_stages", file_.workload.train_stages());
         number("trainers_per_stage", file_.workload.trainers_per_stage());

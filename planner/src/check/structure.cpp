@@ -66,6 +66,10 @@ public:
     }
 
 private:
+    [[nodiscard]] bool takes_part(std::uint32_t rank) const {
+        return rank < job_.gpus() && !workload_.losses().is_absent(rank);
+    }
+
     [[nodiscard]] const WorkloadClass* class_at(std::uint32_t index) const {
         return index < workload_.classes().size() ? &workload_.classes()[index] : nullptr;
     }
@@ -74,10 +78,10 @@ private:
         std::set<std::uint32_t> seen;
         for (const auto& group : plan_.groups[index]) {
             for (const auto rank : group) {
-                if (rank.index() >= job_.gpus() || !seen.insert(rank.index()).second) {
+                if (!takes_part(rank.index()) || !seen.insert(rank.index()).second) {
                     log_.add("group-member",
                              {.rank = rank.index()},
-                             "does not exist, or is twice in groups " + std::to_string(index) +
+                             "does not exist or is lost, or is twice in groups " + std::to_string(index) +
                                  " that run side by side");
                 }
             }
@@ -193,12 +197,13 @@ private:
             check_message(stage, relays, i);
         }
         for (std::size_t hop = 0; hop < relays.size(); ++hop) {
-            if (relays.message[hop] >= relays.messages.size() || relays.source[hop] >= job_.gpus() ||
-                relays.destination[hop] >= job_.gpus() || relays.source[hop] == relays.destination[hop]) {
+            if (relays.message[hop] >= relays.messages.size() || !takes_part(relays.source[hop]) ||
+                !takes_part(relays.destination[hop]) || relays.source[hop] == relays.destination[hop]) {
                 log_.add("relay-hop",
                          {.stage = stage, .rank = relays.source[hop]},
                          "hop " + std::to_string(hop) +
-                             " names a message or rank that does not exist, or joins a rank to itself");
+                             " names a message that does not exist or a rank that does not or is lost, or joins a rank to "
+                             "itself");
             }
         }
     }
@@ -250,6 +255,27 @@ private:
     const JobSize& job_;
 };
 
+/// Who takes no part holds and wants nothing.
+void check_absent(FaultLog& log, const Place& place, const WorkloadClass& entry, const Workload& workload, std::uint32_t train_gpus) {
+    const auto check = [&](const Distribution& distribution, std::uint32_t first) {
+        for (const auto& shard : distribution.shards()) {
+            for (const auto member : shard.members) {
+                if (workload.losses().is_absent(first + member)) {
+                    auto where = place;
+                    where.rank = first + member;
+                    log.add("workload-absent", where, "is lost, but holds or wants a shard");
+                }
+            }
+        }
+    };
+    for (const auto& slice : entry.slices) {
+        check(entry.source, slice.train_stage * workload.trainers_per_stage());
+    }
+    for (const auto& destination : entry.destinations) {
+        check(destination, train_gpus);
+    }
+}
+
 }  // namespace
 
 void check_workload(FaultLog& log, const Workload& workload, const JobSize& job) {
@@ -266,6 +292,7 @@ void check_workload(FaultLog& log, const Workload& workload, const JobSize& job)
         for (const auto& destination : entry.destinations) {
             check_distribution(log, place, destination, entry.source.shape(), generators);
         }
+        check_absent(log, place, entry, workload, job.train_gpus);
         for (const auto& slice : entry.slices) {
             if (slice.train_stage >= workload.train_stages() ||
                 slice.generate_stage >= entry.destinations.size()) {

@@ -14,14 +14,15 @@ namespace {
 
 /// Ranks of one train and one generate stage, as their communicator numbers them.
 struct Communicator {
-    std::uint32_t trainers = 0;
-    std::uint32_t generators = 0;
+    std::vector<std::uint32_t> trainers;    ///< Places in their stage, ascending.
+    std::vector<std::uint32_t> generators;  ///< Counted over all, ascending.
     M2nSettings settings;
+
+    [[nodiscard]] std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(trainers.size() + generators.size()); }
 };
 
-/// Place of a generator among those of its pipeline stage.
-std::uint32_t place_in_stage(const GenerateLayout& layout, std::uint32_t generator) {
-    return generator / (layout.tp * layout.pp) * layout.tp + generator % layout.tp;
+std::uint32_t place_in(const std::vector<std::uint32_t>& ranks, std::uint32_t rank) {
+    return static_cast<std::uint32_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
 }
 
 /// Ranks that NCCL takes as one NVLink domain: all of them, or the largest number that divides every run of
@@ -43,20 +44,25 @@ Communicator communicator_of(const Scenario& scenario,
     const auto& train = scenario.train;
     const auto& generate = scenario.generate;
     const auto& cluster = scenario.cluster;
-    Communicator communicator{train.ranks_per_stage(), generate.tp * generate.dp, {}};
+    Communicator communicator;
     std::vector<RankId> generators;
     for (std::uint32_t generator = 0; generator < generate.gpus; ++generator) {
-        if (generator / generate.tp % generate.pp == generate_stage) {
-            generators.push_back(cluster.generator(generator));
+        const auto rank = cluster.generator(generator);
+        if (generator / generate.tp % generate.pp == generate_stage && !cluster.losses().is_absent(rank.index())) {
+            generators.push_back(rank);
+            communicator.generators.push_back(generator);
         }
     }
-    const auto first = cluster.trainer(train_stage * train.ranks_per_stage());
     std::vector<RankId> all{generators};
     for (std::uint32_t i = 0; i < train.ranks_per_stage(); ++i) {
-        all.emplace_back(first.index() + i);
+        const auto rank = cluster.trainer(train_stage * train.ranks_per_stage() + i);
+        if (!cluster.losses().is_absent(rank.index())) {
+            all.push_back(rank);
+            communicator.trainers.push_back(i);
+        }
     }
     const bool is_one_domain = std::ranges::all_of(
-        all, [&](RankId rank) { return cluster.domain_of(rank) == cluster.domain_of(first); });
+        all, [&](RankId rank) { return cluster.domain_of(rank) == cluster.domain_of(all.front()); });
     communicator.settings.path = is_one_domain ? M2nPath::kLsa : M2nPath::kSplit;
     communicator.settings.domain_size = domain_size(cluster, generators);
     return communicator;
@@ -158,22 +164,35 @@ Description describe(const Distribution& distribution, M2nEnd end, std::uint32_t
     return arranged(members, axis);
 }
 
+std::vector<std::uint32_t> members_of(const Distribution& distribution) {
+    std::vector<std::uint32_t> members;
+    for (const auto& shard : distribution.shards()) {
+        members.insert(members.end(), shard.members.begin(), shard.members.end());
+    }
+    std::ranges::sort(members);
+    return members;
+}
+
 /// The calls of one slice of a class.
 M2nStageCalls calls_of(const WorkloadClass& entry,
                        const WorkloadSlice& slice,
                        const Communicator& communicator,
-                       const GenerateLayout& layout) {
+                       const Losses& losses) {
     M2nStageCalls calls;
     calls.train_stage = slice.train_stage;
     calls.generate_stage = slice.generate_stage;
     calls.calls = slice.layers;
     calls.settings = communicator.settings;
-    auto source =
-        describe(entry.source, M2nEnd::kSource, communicator.trainers, [](auto member) { return member; });
+    const auto even = m2n_source(entry, losses);
+    const auto senders = members_of(even);
+    // Holders of nothing miss a part; those whom the mesh leaves out do not.
+    const auto& trainers = senders.size() < members_of(entry.source).size() ? senders : communicator.trainers;
+    auto source = describe(even, M2nEnd::kSource, static_cast<std::uint32_t>(trainers.size()),
+                           [&](auto member) { return place_in(trainers, member); });
     auto destination = describe(entry.destinations[slice.generate_stage],
                                 M2nEnd::kDestination,
-                                communicator.generators,
-                                [&](auto member) { return place_in_stage(layout, member); });
+                                static_cast<std::uint32_t>(communicator.generators.size()),
+                                [&](auto member) { return place_in(communicator.generators, member); });
     for (const auto& side : {source, destination}) {
         if (side.refused) {
             calls.refused.push_back(*side.refused);
@@ -190,13 +209,22 @@ M2nStageCalls calls_of(const WorkloadClass& entry,
                          std::move(side.placements)};
     };
     calls.call = M2nCall{tensor(source, 0),
-                         tensor(destination, communicator.trainers),
-                         std::uint64_t{communicator.trainers} + communicator.generators};
+                         tensor(destination, static_cast<std::uint32_t>(communicator.trainers.size())),
+                         communicator.ranks()};
     calls.refused = m2n_refusals(*calls.call, calls.settings);
     return calls;
 }
 
 }  // namespace
+
+Distribution m2n_source(const WorkloadClass& entry, const Losses& losses) {
+    std::vector<Shard> shards{entry.source.shards().begin(), entry.source.shards().end()};
+    if (!losses.empty() && !shards.empty()) {
+        const auto fewest = std::ranges::min(shards, {}, [](const Shard& shard) { return shard.members.size(); }).members.size();
+        std::ranges::for_each(shards, [&](Shard& shard) { shard.members.resize(fewest); });
+    }
+    return {{entry.source.shape().begin(), entry.source.shape().end()}, std::move(shards)};
+}
 
 std::vector<M2nStageCalls> m2n_calls(const Scenario& scenario, const Workload& workload) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, Communicator> communicators;
@@ -208,7 +236,7 @@ std::vector<M2nStageCalls> m2n_calls(const Scenario& scenario, const Workload& w
             if (is_new) {
                 found->second = communicator_of(scenario, slice.train_stage, slice.generate_stage);
             }
-            list.push_back(calls_of(entry, slice, found->second, scenario.generate));
+            list.push_back(calls_of(entry, slice, found->second, workload.losses()));
             list.back().parameter = index;
         }
     }
@@ -254,6 +282,9 @@ std::optional<Suggestion> fewer_expert_shards(const Scenario& scenario) {
         }
         auto changed = scenario;
         changed.train = std::move(*layout);
+        if (!losses_of(changed, changed.cluster.losses().lost)) {
+            continue;
+        }
         const auto faults = grouped_faults(changed, Workload::make(changed));
         if (std::ranges::count(faults, name_of(M2nLimit::kSources), &Fault::rule) == 0) {
             return Suggestion{"train.layout", to_text(changed.train), ""};

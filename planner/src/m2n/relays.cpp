@@ -43,7 +43,7 @@ public:
     void add(const M2nStageCalls& calls) {
         const auto& entry = workload_.classes()[calls.parameter];
         const auto& plan = plan_of(calls);
-        source_ = map_side(plan.source, entry.source, calls.train_stage * workload_.trainers_per_stage());
+        source_ = map_side(plan.source, m2n_source(entry, workload_.losses()), calls.train_stage * workload_.trainers_per_stage());
         destination_ = map_side(plan.destination, entry.destinations[calls.generate_stage], scenario_.cluster.train_gpus());
         add_messages(plan, calls, entry);
         arrived_.clear();

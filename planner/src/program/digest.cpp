@@ -113,6 +113,7 @@ std::uint64_t digest_of(const Plan& plan,
     digest.add(settings.pack_bytes.count());
     digest.add(settings.least_chunk.count());
     digest.add(workload.trainers_per_stage());
+    digest.add(workload.losses().absent());
     for (const auto& entry : workload.classes()) {
         add_class(digest, entry);
     }

@@ -19,6 +19,7 @@ struct Schedule::State {
     GroupTable groups;
     Steps steps;
     std::uint32_t waves = 0;
+    std::vector<std::uint32_t> members;
 
     State(const Plan& a_plan, const Workload& a_workload, std::uint32_t trainers, const Settings& some)
         : plan{a_plan}, workload{a_workload}, train_gpus{trainers}, settings{some} {}
@@ -155,6 +156,8 @@ Schedule::Schedule(const Plan& plan,
     for (const auto& step : state->steps) {
         state->waves += step->waves();
     }
+    const auto generators = static_cast<std::uint32_t>(workload.generator_bytes().size());
+    state->members = survivors(workload.losses(), train_gpus + generators);
     state_ = std::move(state);
 }
 
@@ -164,6 +167,9 @@ Schedule& Schedule::operator=(Schedule&&) noexcept = default;
 
 std::uint32_t Schedule::ranks() const noexcept {
     return state_->train_gpus + static_cast<std::uint32_t>(state_->workload.generator_bytes().size());
+}
+const std::vector<std::uint32_t>& Schedule::members() const noexcept {
+    return state_->members;
 }
 std::uint32_t Schedule::waves() const noexcept {
     return state_->waves;

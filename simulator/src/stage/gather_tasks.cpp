@@ -55,7 +55,7 @@ public:
           gather_{builder.plan().stages[stage]},
           broadcasts_{broadcasts_of(builder.plan(), stage)},
           after_{after},
-          by_stage_{options().broadcast_root == BroadcastRoot::kEachStage},
+          by_stage_{gathers_by_stage(builder_.scenario())},
           is_serial_{options().pack_overlap == PackOverlap::kSerial} {
         for (const auto& collective : broadcasts_) {
             classes_.insert(classes_.end(), collective.parameters.begin(), collective.parameters.end());

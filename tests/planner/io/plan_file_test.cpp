@@ -64,6 +64,33 @@ void expect_same(const PlanFile& a, const PlanFile& b) {
     }
 }
 
+/// The document's hash, after a change by hand.
+std::string rehashed(Json document) {
+    document.erase("hash");
+    document["hash"] = plan_hash(document);
+    return document.dump();
+}
+
+TEST(PlanFile, CarriesWhoIsLostAndIdle) {
+    const auto scenario = shipped_scenario("reshard-two-domains", {{"train.gpus", "8"}, {"generate.layout", "tp2"}, {"lost", "3,10"}});
+    auto workload = Workload::make(scenario);
+    auto plan = make_plan(Method::kStriped, scenario, workload).value();
+    const PlanFile file{"without", std::move(workload), std::move(plan), 8, domain_starts(scenario.cluster)};
+    for (const auto encoding : {PlanEncoding::kJson, PlanEncoding::kCbor}) {
+        const auto read = read_plan(write_plan(file, encoding), "plan").value();
+        expect_same(file, read);
+        EXPECT_EQ(read.workload.losses(), (Losses{{3, 10}, {11}}));
+    }
+    const auto document = Json::parse(write_plan(file, PlanEncoding::kJson));
+    EXPECT_EQ(document["schema_version"], "1.2");
+    for (const auto& [member, value] : std::initializer_list<std::pair<const char*, Json>>{
+             {"lost", {10, 3}}, {"lost", {3, 11}}, {"lost", {24}}, {"lost", "3"}, {"lost", Json::array()}, {"idle", {3}}}) {
+        auto wrong = document;
+        wrong["ranks"][member] = value;
+        EXPECT_FALSE(read_plan(rehashed(wrong), "plan")) << member << value;
+    }
+}
+
 TEST(PlanFile, CarriesWhatTheScenarioWasAskedToBe) {
     auto file = small_file();
     EXPECT_FALSE(Json::parse(write_plan(file, PlanEncoding::kJson)).contains("scenario"));

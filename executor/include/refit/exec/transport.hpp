@@ -72,7 +72,7 @@ struct Verification {
 /// Moves bytes as programs say. Every call returns within the job's deadline (and a little) or fails; a fault
 /// names the rank, the wave and what it waited for. Rules of faults: "rank-died", "rank-stalled",
 /// "out-of-memory", "other-plan", "other-version", "deadline", "transport". After a failure only
-/// `old_weights_stand` and the destructor may be called.
+/// `old_weights_stand`, `failed_ranks` and the destructor may be called.
 ///
 /// Calls in order: prepare; any number of [fill, run]; verify; flip.
 class Transport {
@@ -103,6 +103,8 @@ public:
     /// Whether the weights that are served are still, to the byte, those from before the refit. Called by all processes
     /// of a job, or by none.
     [[nodiscard]] virtual bool old_weights_stand() const = 0;
+    /// After a failure: the ranks that it is known to be of, without which others might go on. Ascending.
+    [[nodiscard]] virtual std::vector<std::uint32_t> failed_ranks() const { return {}; }
 };
 
 }  // namespace refit::exec
