@@ -13,7 +13,7 @@
 namespace refit::io {
 
 inline constexpr std::string_view kPlanSchema = "refit.plan";
-inline constexpr std::string_view kPlanVersion = "1.1";
+inline constexpr std::string_view kPlanVersion = "1.2";
 
 /// Names in plan files.
 inline constexpr std::array<std::pair<StageKind, std::string_view>, 4> kStageNames{{{StageKind::kGather, "gather"},

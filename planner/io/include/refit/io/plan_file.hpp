@@ -35,7 +35,7 @@ enum class PlanEncoding : std::uint8_t { kJson, kCbor };
 /// The first rank of each domain of a cluster.
 [[nodiscard]] std::vector<std::uint32_t> domain_starts(const Cluster& cluster);
 
-/// The file's bytes, form refit.plan 1.1, as data/schema/plan.json describes it: the same plan gives the same bytes.
+/// The file's bytes, form refit.plan 1.2, as data/schema/plan.json describes it: the same plan gives the same bytes.
 /// Both encodings hold the same document and hash.
 [[nodiscard]] std::string write_plan(const PlanFile& file, PlanEncoding encoding);
 
