@@ -9,8 +9,10 @@
 #include "../model/small_models.hpp"
 #include "../planner/random_refit.hpp"
 #include "../shipped.hpp"
+#include "posting_check.hpp"
 #include "refit/exec/host.hpp"
 #include "refit/exec/measure.hpp"
+#include "refit/exec/posting.hpp"
 #include "refit/layout_check.hpp"
 #include "refit/methods.hpp"
 
@@ -94,6 +96,10 @@ TEST_P(HostScenario, RunsAndVerifiesByEveryMethod) {
             SCOPED_TRACE(std::string{name_of(method)} + ", " + describe(scenario.train) + " to " +
                          to_text(scenario.generate) + ", seed " + std::to_string(seed));
             const program::Schedule schedule{*plan, workload, scenario.cluster.train_gpus(), settings};
+            // Groups of NCCL, too: with a communicator of all alone, and with one for each domain.
+            const auto domains = domains_to_split(testing_support::starts_of(scenario.cluster), schedule.ranks());
+            EXPECT_EQ(testing_support::fault_of_groups(schedule, domains), "");
+            EXPECT_EQ(testing_support::fault_of_groups(schedule, {}), "");
             Job job;
             job.schedule = &schedule;
             job.threads = 2;
