@@ -87,6 +87,15 @@ private:
                    const std::vector<io::StoredTensor>& tensors,
                    Faults& faults) {
         const auto& parameter = entry.parameter;
+        for (std::uint32_t slice = 0; slice < entry.slices.size(); ++slice) {
+            if (entry.logical_number(slice, entry.slices[slice].layers - 1) >= entry.logical_tensors()) {
+                faults.push_back({ErrorCode::kInvalidInput,
+                                  "checkpoint",
+                                  "the plan moves more tensors of '" + parameter.name + "' than the model has",
+                                  folder});
+                return;
+            }
+        }
         StoredClass stored;
         stored.experts = parameter.tensors_per_layer();
         stored.elements = parameter.elements();

@@ -11,8 +11,7 @@
 namespace refit::exec {
 
 /// The tensors of a Hugging Face folder of safetensors, by the names of a workload's classes; a stacked
-/// expert is a tensor of its own. Layers are told apart in the order of the workload's slices. Files are
-/// mapped, not read. Errors: kIo, kInvalidInput: those of the headers; tensors that are missing, or of
+/// expert is a tensor of its own. Files are mapped, not read. Errors: kIo, kInvalidInput: those of the headers; tensors that are missing, or of
 /// another shape or element width, all at once.
 [[nodiscard]] Result<std::unique_ptr<TensorSource>> open_checkpoint(const std::string& folder,
                                                                     const Workload& workload);

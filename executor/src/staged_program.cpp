@@ -2,6 +2,7 @@
 #include "refit/exec/staged_program.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace refit::exec {
@@ -30,13 +31,21 @@ std::uint64_t aligned(std::uint64_t bytes) {
     return (bytes + program::kAlignment - 1) / program::kAlignment * program::kAlignment;
 }
 
-StagedWave staged_wave(const program::Wave& wave,
-                       const RankView& view,
-                       std::uint64_t staging,
-                       std::uint64_t zero_copy,
-                       std::uint64_t& used) {
+std::vector<std::uint32_t> all_of(const program::Wave& wave) {
+    std::vector<std::uint32_t> places(wave.operations.size());
+    std::iota(places.begin(), places.end(), 0U);
+    return places;
+}
+
+}  // namespace
+
+StagedWave staged_operations(const program::Wave& wave,
+                             std::span<const std::uint32_t> operations,
+                             const RankView& view,
+                             std::uint64_t staging,
+                             std::uint64_t zero_copy) {
     StagedWave result;
-    for (std::size_t index = 0; index < wave.operations.size(); ++index) {
+    for (const std::uint32_t index : operations) {
         const Operation& operation = wave.operations[index];
         if (operation.bytes == 0) {
             continue;
@@ -45,28 +54,33 @@ StagedWave staged_wave(const program::Wave& wave,
             result.messages.push_back({index, *place, operation.bytes});
             continue;
         }
-        const std::uint64_t message = staging + used;
-        used += aligned(operation.bytes);
-        result.messages.push_back({index, message, operation.bytes});
-        const MessageCopies copies = copies_of(operation, view, message);
+        result.messages.push_back({index, staging, operation.bytes});
+        const MessageCopies copies = copies_of(operation, view, staging);
+        staging += aligned(operation.bytes);
         result.packs.insert(result.packs.end(), copies.gives.begin(), copies.gives.end());
         result.unpacks.insert(result.unpacks.end(), copies.takes.begin(), copies.takes.end());
     }
     return result;
 }
 
-}  // namespace
+std::uint64_t staging_bytes(const program::Wave& wave,
+                            std::span<const std::uint32_t> operations,
+                            const RankView& view,
+                            std::uint64_t zero_copy) {
+    std::uint64_t used = 0;
+    for (const std::uint32_t index : operations) {
+        const Operation& operation = wave.operations[index];
+        used += place_in_regions(operation, view, zero_copy) ? 0 : aligned(operation.bytes);
+    }
+    return used;
+}
 
 std::uint64_t staging_bytes(const program::RankProgram& program,
                             const RankView& view,
                             std::uint64_t zero_copy) {
     std::uint64_t most = 0;
     for (const program::Wave& wave : program.waves) {
-        std::uint64_t used = 0;
-        for (const Operation& operation : wave.operations) {
-            used += place_in_regions(operation, view, zero_copy) ? 0 : aligned(operation.bytes);
-        }
-        most = std::max(most, used);
+        most = std::max(most, staging_bytes(wave, all_of(wave), view, zero_copy));
     }
     return most;
 }
@@ -78,8 +92,7 @@ std::vector<StagedWave> staged_waves(const program::RankProgram& program,
     std::vector<StagedWave> waves;
     waves.reserve(program.waves.size());
     for (const program::Wave& wave : program.waves) {
-        std::uint64_t used = 0;
-        waves.push_back(staged_wave(wave, view, staging, zero_copy, used));
+        waves.push_back(staged_operations(wave, all_of(wave), view, staging, zero_copy));
     }
     return waves;
 }

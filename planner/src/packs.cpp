@@ -20,10 +20,9 @@ struct Position {
 std::vector<std::pair<Position, ExportRun>> runs_of(const WorkloadClass& entry, std::uint32_t index) {
     const auto& parameter = entry.parameter;
     std::vector<std::pair<Position, ExportRun>> runs;
-    std::size_t layer = 0;
     for (std::uint32_t slice = 0; slice < entry.slices.size(); ++slice) {
-        for (std::uint32_t i = 0; i < entry.slices[slice].layers && !entry.slices[slice].is_copy;
-             ++i, ++layer) {
+        for (std::uint32_t i = 0; i < entry.slices[slice].layers && !entry.slices[slice].is_copy; ++i) {
+            const auto layer = entry.logical_number(slice, i);
             const bool is_outside = parameter.layers.empty();
             const auto part = !is_outside ? 1U : parameter.on_last_stage ? 2U : 0U;
             const auto number = is_outside || layer >= parameter.layers.size() ? 0 : parameter.layers[layer];

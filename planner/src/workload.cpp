@@ -27,13 +27,20 @@ std::vector<WorkloadSlice> slices_of(const ParameterClass& parameter, const Scen
     if (parameter.part == ModelPart::kVision) {
         return {{0, 0, static_cast<std::uint32_t>(parameter.layers.size())}};
     }
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> counts;
-    for (const auto layer : parameter.layers) {
-        ++counts[{train_stages.at(layer), vllm::stage_of_layer(layer, scenario.model.layers(), scenario.generate)}];
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> numbers;
+    for (std::uint32_t number = 0; number < parameter.layers.size(); ++number) {
+        const auto layer = parameter.layers[number];
+        numbers[{train_stages.at(layer), vllm::stage_of_layer(layer, scenario.model.layers(), scenario.generate)}].push_back(
+            number);
     }
     std::vector<WorkloadSlice> slices;
-    for (const auto& [stages, layers] : counts) {
-        slices.push_back({stages.first, stages.second, layers});
+    std::vector<std::uint32_t> in_order;
+    for (auto& [stages, own] : numbers) {
+        in_order.insert(in_order.end(), own.begin(), own.end());
+        slices.push_back({stages.first, stages.second, static_cast<std::uint32_t>(own.size()), false, std::move(own)});
+    }
+    if (std::ranges::is_sorted(in_order)) {
+        std::ranges::for_each(slices, [](WorkloadSlice& slice) { slice.numbers.clear(); });
     }
     return slices;
 }
@@ -105,6 +112,18 @@ private:
 
 std::uint64_t WorkloadClass::logical_tensors() const noexcept {
     return parameter.layers.empty() ? 1 : parameter.layers.size();
+}
+
+std::uint64_t WorkloadClass::logical_number(std::uint32_t slice, std::uint32_t tensor) const {
+    const auto& own = slices.at(slice);
+    if (!own.numbers.empty()) {
+        return own.numbers.at(tensor);
+    }
+    std::uint64_t number = tensor;
+    for (std::uint32_t i = 0; i < slice && !own.is_copy; ++i) {
+        number += slices[i].is_copy ? 0 : slices[i].layers;
+    }
+    return number;
 }
 
 Workload::Workload(std::vector<WorkloadClass> classes, std::uint32_t train_stages, std::uint32_t trainers_per_stage,

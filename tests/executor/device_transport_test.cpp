@@ -2,13 +2,10 @@
 // The transport of GPUs on devices that are host memory: everything of it but the calls of CUDA themselves.
 #include "device_transport.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <map>
-
 #include <gtest/gtest.h>
 
 #include "device_waves.hpp"
+#include "host_device.hpp"
 #include "refit/exec/host.hpp"
 #include "refit/exec/measure.hpp"
 #include "small_jobs.hpp"
@@ -16,91 +13,7 @@
 namespace refit::exec {
 namespace {
 
-/// Does at once what a GPU would begin, by the very arithmetic that its kernels run, and checks whose memory
-/// is touched.
-class HostDevice final : public Device {
-public:
-    [[nodiscard]] std::string describe() const override { return "host memory"; }
-    Result<std::uint64_t> available() override { return room_; }
-    Result<std::uint64_t> allocate(std::uint64_t bytes) override {
-        auto memory = std::make_unique<std::byte[]>(bytes + 256);
-        const auto address = (reinterpret_cast<std::uint64_t>(memory.get()) + 255) / 256 * 256;
-        memory_[address] = {std::move(memory), bytes};
-        return address;
-    }
-    Result<void> upload(std::uint64_t address, std::span<const std::byte> bytes) override {
-        std::memcpy(own(address, bytes.size()), bytes.data(), bytes.size());
-        return {};
-    }
-    Result<void> download(std::uint64_t address, std::span<std::byte> bytes) override {
-        std::memcpy(bytes.data(), own(address, bytes.size()), bytes.size());
-        return {};
-    }
-    Result<void> launch(const LoadedTable& table) override {
-        CopyTable copies;
-        copies.tiles = table.tiles;
-        copies.copies.resize(table.count);
-        copies.first_tiles.resize(table.count);
-        if (table.count > 0) {
-            std::memcpy(copies.copies.data(), own(table.copies, 1), table.count * sizeof(TiledCopy));
-            std::memcpy(
-                copies.first_tiles.data(), own(table.first_tiles, 1), table.count * sizeof(std::uint32_t));
-        }
-        for (const TiledCopy& copy : copies.copies) {
-            own(copy.source, 1);
-            own(copy.destination, 1);
-        }
-        run_copy_table(copies);
-        return {};
-    }
-    Result<void> send(std::uint64_t from, Device& to_device, std::uint64_t to, std::uint64_t bytes) override {
-        std::memcpy(dynamic_cast<HostDevice&>(to_device).own(to, bytes), own(from, bytes), bytes);
-        return {};
-    }
-    Result<void> follow(Device& /*other*/) override { return {}; }
-    Result<void> fill(const RegionElements& elements, bool is_complemented) override {
-        std::byte* to = own(elements.address, elements.count * elements.element_bytes);
-        for (std::uint64_t place = 0; place < elements.count; ++place, to += elements.element_bytes) {
-            const std::uint64_t value =
-                element_value(elements, place) ^ (is_complemented ? ~std::uint64_t{0} : 0);
-            std::memcpy(to, &value, elements.element_bytes);
-        }
-        return {};
-    }
-    Result<void> compare(const RegionElements& elements, std::uint64_t address) override {
-        const std::byte* from = own(elements.address, elements.count * elements.element_bytes);
-        ElementVerdict verdict;
-        // As threads of a kernel do: each takes every 7th element, and steps its factor back.
-        const std::uint64_t step_back = inverse(power(kChecksumFactor, 7));
-        for (std::uint64_t thread = 0; thread < std::min<std::uint64_t>(7, elements.count); ++thread) {
-            std::uint64_t factor = power(kChecksumFactor, elements.count - 1 - thread);
-            for (std::uint64_t place = thread; place < elements.count; place += 7, factor *= step_back) {
-                std::uint64_t found = 0;
-                std::memcpy(&found, from + place * elements.element_bytes, elements.element_bytes);
-                verdict.checksum += found * factor;
-                if (found != narrowed(element_value(elements, place), elements.element_bytes)) {
-                    verdict.first_wrong = std::min(verdict.first_wrong, place);
-                }
-            }
-        }
-        return upload(address, std::as_bytes(std::span{&verdict, 1}));
-    }
-    Result<bool> is_idle() override { return !is_stuck_; }
-
-    std::uint64_t room_ = std::uint64_t{1} << 40U;
-    bool is_stuck_ = false;
-
-private:
-    std::byte* own(std::uint64_t address, std::uint64_t bytes) {
-        auto found = memory_.upper_bound(address);
-        EXPECT_NE(found, memory_.begin());
-        --found;
-        EXPECT_LE(address + bytes, found->first + found->second.second) << "outside the device's memory";
-        return reinterpret_cast<std::byte*>(address);
-    }
-
-    std::map<std::uint64_t, std::pair<std::unique_ptr<std::byte[]>, std::uint64_t>> memory_;
-};
+using testing_support::HostDevice;
 
 std::vector<std::unique_ptr<Device>> host_devices(std::size_t count) {
     std::vector<std::unique_ptr<Device>> devices;
@@ -155,6 +68,40 @@ TEST(DeviceTransport, VerifiesEveryPlanAndLeavesTheRecordsThatTheHostDoes) {
             EXPECT_EQ(measured->records[rank].digest, expected.records[rank].digest);
         }
     }
+}
+
+TEST(DeviceTransport, ReplaysGraphsFromTheSecondRunOnAndVerifies) {
+    std::size_t turn = 0;
+    for (const auto& small : small_jobs()) {
+        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : few_operations());
+        Job job;
+        job.schedule = &schedule;
+        job.graphs = true;
+        auto list = host_devices(1 + turn++ % 3);
+        auto* const first = dynamic_cast<HostDevice*>(list.front().get());
+        first->cannot_capture_ = turn % 5 == 0;
+        const auto transport = make_device_transport(std::move(list));
+        const auto measured = measure(*transport, job, {1, 2});
+        ASSERT_TRUE(measured.has_value()) << small.name << ": " << measured.error().front().message;
+        // The second and the third run replay one graph for each stage that has waves.
+        EXPECT_EQ(first->replays_ > 0, !first->cannot_capture_) << small.name;
+        EXPECT_EQ(first->replays_ % 2, 0U);
+        EXPECT_EQ(transport->machine().ends_with("CUDA graphs"), !first->cannot_capture_);
+    }
+}
+
+TEST(DeviceTransport, PostsWaveByWaveWhereAFaultIsToStrike) {
+    const auto small =
+        testing_support::job_of("", testing_support::layouts_of_16()[1].second, Method::kDirect, 4);
+    const auto schedule = small.schedule();
+    Job job;
+    job.schedule = &schedule;
+    job.graphs = true;
+    job.injections = {{InjectionKind::kCorrupts, 2, 0}};
+    const auto transport = make_device_transport(host_devices(1));
+    const auto measured = measure(*transport, job, {1, 2});
+    ASSERT_FALSE(measured.has_value());
+    EXPECT_EQ(measured.error().front().rule, "not-verified");
 }
 
 TEST(DeviceTransport, NamesTheElementThatWasSpoiledAndWhoGaveIt) {

@@ -10,8 +10,10 @@
 #include "../model/small_models.hpp"
 #include "../planner/random_refit.hpp"
 #include "../shipped.hpp"
+#include "posting_check.hpp"
 #include "refit/exec/host.hpp"
 #include "refit/exec/measure.hpp"
+#include "refit/exec/posting.hpp"
 #include "refit/layout_check.hpp"
 #include "refit/methods.hpp"
 
@@ -92,6 +94,10 @@ int run_all(Dice& dice, const Scenario& scenario, std::uint64_t seed) {
                      to_text(scenario.generate) + ", seed " + std::to_string(seed) + ", without ranks " +
                      ranks_text(scenario.cluster.losses().absent()));
         const program::Schedule schedule{*plan, workload, scenario.cluster.train_gpus(), settings};
+        // Groups of NCCL, too: with a communicator of all alone, and with one for each domain.
+        const auto domains = domains_to_split(testing_support::starts_of(scenario.cluster), schedule.ranks());
+        EXPECT_EQ(testing_support::fault_of_groups(schedule, domains), "");
+        EXPECT_EQ(testing_support::fault_of_groups(schedule, {}), "");
         Job job;
         job.schedule = &schedule;
         job.threads = 2;

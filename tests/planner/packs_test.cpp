@@ -40,6 +40,24 @@ TEST(Packs, InFlightAreNeighbours) {
     EXPECT_EQ(most_in_flight({}, 2), 0U);
 }
 
+TEST(Packs, TheExportGoesByLayersAlsoWhereStagesHaveThemInTurn) {
+    const auto workload = Workload::make(
+        shipped_scenario("reshard-one-domain",
+                         {{"model", "llama-3.1-8b"},
+                          {"train.layout", "pp8"},
+                          {"train.gpus", "8"},
+                          {"train.virtual_pipeline", "2"}}));
+    std::uint32_t norm = 0;
+    while (workload.classes()[norm].parameter.name != "model.layers.{layer}.input_layernorm.weight") {
+        ++norm;
+    }
+    const auto order = export_order(workload, std::vector{norm});
+    ASSERT_EQ(order.size(), 32U);
+    // Layers 0 and 1 are on stage 0, 2 and 3 on stage 1; 16 and 17 on stage 0 again.
+    EXPECT_EQ(std::pair(order[2].slice, order[2].tensor), std::pair(1U, 0U));
+    EXPECT_EQ(std::pair(order[16].slice, order[16].tensor), std::pair(0U, 2U));
+}
+
 TEST(Packs, TheExportGoesLayerByLayerFromTheEmbeddingToTheHead) {
     const auto workload = Workload::make(shipped_scenario("deepseek-v3-h100"));
     std::vector<std::uint32_t> all(workload.classes().size());

@@ -64,6 +64,21 @@ TEST(Workload, GenerationStagesShareTheLayers) {
     EXPECT_EQ(first, 31U);
 }
 
+TEST(Workload, SlicesOfAnInterleavedPipelineSayWhichLayersTheyHave) {
+    // 8 stages of 2 virtual ones over 32 layers: chunks of 2, so stage s has 2s, 2s + 1, 16 + 2s and 17 + 2s; of two
+    // engine stages the first has 0 to 15.
+    const auto workload = Workload::make(shipped_scenario(
+        "reshard-one-domain",
+        {{"model", "llama-3.1-8b"}, {"train.layout", "pp8"}, {"train.gpus", "8"}, {"train.virtual_pipeline", "2"},
+         {"generate.layout", "tp2.pp2"}, {"generate.gpus", "8"}}));
+    const auto& entry = class_named(workload, "model.layers.{layer}.input_layernorm.weight");
+    ASSERT_EQ(entry.slices.size(), 16U);
+    EXPECT_EQ(entry.slices[2], (WorkloadSlice{1, 0, 2, false, {2, 3}}));
+    EXPECT_EQ(entry.slices[3], (WorkloadSlice{1, 1, 2, false, {18, 19}}));
+    EXPECT_EQ(entry.logical_number(3, 1), 19U);
+    EXPECT_EQ(class_named(workload, "lm_head.weight").slices, (std::vector<WorkloadSlice>{{7, 1, 1}}));
+}
+
 TEST(Workload, InFp8HoldsEachScaleWithItsPartOfTheWeight) {
     // Qwen3-30B-A3B at TP2. Cut: experts 28,991,029,248 B and their scales 7,077,888, attention 905,969,664 and
     // 221,184, embedding and head 1,244,659,712. On each: routers 25,165,824, norms 421,888.

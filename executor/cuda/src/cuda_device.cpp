@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_device.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -37,12 +38,12 @@ public:
         for (void* memory : memory_) {
             allocator_->release(memory);
         }
+        std::ranges::for_each(graphs_, cudaGraphExecDestroy);
+        std::ranges::for_each(marks_, cudaEventDestroy);
         if (event_ != nullptr) {
             cudaEventDestroy(event_);
         }
-        if (stream_ != nullptr) {
-            cudaStreamDestroy(stream_);
-        }
+        std::ranges::for_each(streams_, cudaStreamDestroy);
     }
     CudaDevice(const CudaDevice&) = delete;
     CudaDevice& operator=(const CudaDevice&) = delete;
@@ -58,11 +59,22 @@ public:
         }
         name_ = std::string{properties.name} + ", device " + std::to_string(index_);
         multiprocessors_ = properties.multiProcessorCount;
-        if (auto done = check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-            !done) {
+        if (auto done = open_streams(1); !done) {
             return done;
         }
         return check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+    }
+
+    Result<void> open_streams(std::uint32_t count) override {
+        auto done = select();
+        while (done && streams_.size() < count) {
+            cudaStream_t made = nullptr;
+            done = check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+            if (done) {
+                streams_.push_back(made);
+            }
+        }
+        return done;
     }
 
     /// Lets copies to `peer` go straight, where the machine can; else CUDA takes them through the host.
@@ -74,7 +86,7 @@ public:
         cudaGetLastError();
     }
 
-    [[nodiscard]] cudaStream_t stream() const noexcept override { return stream_; }
+    [[nodiscard]] cudaStream_t stream(std::uint32_t index) const override { return streams_.at(index); }
     [[nodiscard]] std::string describe() const override { return name_; }
 
     Result<std::uint64_t> available() override {
@@ -109,7 +121,8 @@ public:
         return transfer(bytes.data(), pointer(address), bytes.size(), cudaMemcpyDeviceToHost);
     }
 
-    Result<void> launch(const LoadedTable& table) override {
+    Result<void> launch(const LoadedTable& table) override { return launch_on(0, table); }
+    Result<void> launch_on(std::uint32_t stream, const LoadedTable& table) override {
         if (table.tiles == 0) {
             return {};
         }
@@ -120,7 +133,7 @@ public:
                                   static_cast<const std::uint32_t*>(pointer(table.first_tiles)),
                                   table.count,
                                   table.tiles};
-        return check(launch_copies(copies, multiprocessors_, stream_), "the copy kernel");
+        return check(launch_copies(copies, multiprocessors_, streams_.at(stream)), "the copy kernel");
     }
 
     Result<void> send(std::uint64_t from, Device& to_device, std::uint64_t to, std::uint64_t bytes) override {
@@ -128,7 +141,7 @@ public:
             return done;
         }
         const int peer = dynamic_cast<CudaDevice&>(to_device).index_;
-        return check(cudaMemcpyPeerAsync(pointer(to), peer, pointer(from), index_, bytes, stream_),
+        return check(cudaMemcpyPeerAsync(pointer(to), peer, pointer(from), index_, bytes, streams_.front()),
                      "cudaMemcpyPeerAsync");
     }
 
@@ -137,27 +150,27 @@ public:
         if (auto done = before.select(); !done) {
             return done;
         }
-        if (auto done = check(cudaEventRecord(before.event_, before.stream_), "cudaEventRecord"); !done) {
+        if (auto done = check(cudaEventRecord(before.event_, before.streams_.front()), "cudaEventRecord"); !done) {
             return done;
         }
         if (auto done = select(); !done) {
             return done;
         }
-        return check(cudaStreamWaitEvent(stream_, before.event_, 0), "cudaStreamWaitEvent");
+        return check(cudaStreamWaitEvent(streams_.front(), before.event_, 0), "cudaStreamWaitEvent");
     }
 
     Result<void> fill(const RegionElements& elements, bool is_complemented) override {
         if (auto done = select(); !done) {
             return done;
         }
-        return check(launch_fill(elements, is_complemented, stream_), "the fill kernel");
+        return check(launch_fill(elements, is_complemented, streams_.front()), "the fill kernel");
     }
 
     Result<void> compare(const RegionElements& elements, std::uint64_t verdict) override {
         if (auto done = select(); !done) {
             return done;
         }
-        return check(launch_compare(elements, static_cast<ElementVerdict*>(pointer(verdict)), stream_),
+        return check(launch_compare(elements, static_cast<ElementVerdict*>(pointer(verdict)), streams_.front()),
                      "the compare kernel");
     }
 
@@ -165,36 +178,103 @@ public:
         if (auto done = select(); !done) {
             return Failure{done.error()};
         }
-        const cudaError_t code = cudaStreamQuery(stream_);
+        return is_over(cudaStreamQuery(streams_.front()), "cudaStreamQuery");
+    }
+
+    Result<std::uint32_t> make_mark() override {
+        if (auto done = select(); !done) {
+            return Failure{done.error()};
+        }
+        cudaEvent_t made = nullptr;
+        if (auto done = check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreate");
+            !done) {
+            return Failure{done.error()};
+        }
+        marks_.push_back(made);
+        return static_cast<std::uint32_t>(marks_.size() - 1);
+    }
+    Result<void> set_mark(std::uint32_t mark, std::uint32_t stream) override {
+        if (auto done = select(); !done) {
+            return done;
+        }
+        return check(cudaEventRecord(marks_.at(mark), streams_.at(stream)), "cudaEventRecord");
+    }
+    Result<void> await_mark(std::uint32_t stream, std::uint32_t mark) override {
+        if (auto done = select(); !done) {
+            return done;
+        }
+        return check(cudaStreamWaitEvent(streams_.at(stream), marks_.at(mark), 0), "cudaStreamWaitEvent");
+    }
+    Result<bool> is_passed(std::uint32_t mark) override {
+        if (auto done = select(); !done) {
+            return Failure{done.error()};
+        }
+        return is_over(cudaEventQuery(marks_.at(mark)), "cudaEventQuery");
+    }
+
+    // Relaxed: threads of NCCL's own call CUDA meanwhile.
+    Result<void> begin_capture() override {
+        if (auto done = select(); !done) {
+            return done;
+        }
+        return check(cudaStreamBeginCapture(streams_.front(), cudaStreamCaptureModeRelaxed),
+                     "cudaStreamBeginCapture");
+    }
+    Result<std::uint32_t> end_capture() override {
+        cudaGraph_t graph = nullptr;
+        cudaGraphExec_t ready = nullptr;
+        auto done = select();
+        done = done ? check(cudaStreamEndCapture(streams_.front(), &graph), "cudaStreamEndCapture") : done;
+        if (done) {
+            done = check(cudaGraphInstantiateWithFlags(&ready, graph, 0), "cudaGraphInstantiate");
+        }
+        if (graph != nullptr) {
+            cudaGraphDestroy(graph);
+        }
+        if (!done) {
+            return Failure{done.error()};
+        }
+        graphs_.push_back(ready);
+        return static_cast<std::uint32_t>(graphs_.size() - 1);
+    }
+    Result<void> replay(std::uint32_t graph) override {
+        if (auto done = select(); !done) {
+            return done;
+        }
+        return check(cudaGraphLaunch(graphs_.at(graph), streams_.front()), "cudaGraphLaunch");
+    }
+
+private:
+    static Result<bool> is_over(cudaError_t code, const char* call) {
         if (code == cudaErrorNotReady) {
             cudaGetLastError();
             return false;
         }
-        if (auto done = check(code, "cudaStreamQuery"); !done) {
+        if (auto done = check(code, call); !done) {
             return Failure{done.error()};
         }
         return true;
     }
-
-private:
     Result<void> select() const { return check(cudaSetDevice(index_), "cudaSetDevice"); }
 
     Result<void> transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
         if (auto done = select(); !done) {
             return done;
         }
-        if (auto done = check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "cudaMemcpyAsync"); !done) {
+        if (auto done = check(cudaMemcpyAsync(to, from, bytes, kind, streams_.front()), "cudaMemcpyAsync"); !done) {
             return done;
         }
-        return check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+        return check(cudaStreamSynchronize(streams_.front()), "cudaStreamSynchronize");
     }
 
     int index_;
     std::unique_ptr<Allocator> allocator_;
     std::string name_;
     int multiprocessors_ = 1;
-    cudaStream_t stream_ = nullptr;
+    std::vector<cudaStream_t> streams_;
     cudaEvent_t event_ = nullptr;
+    std::vector<cudaEvent_t> marks_;
+    std::vector<cudaGraphExec_t> graphs_;
     std::vector<void*> memory_;
 };
 

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "device.hpp"
+#include "stream_device.hpp"
 
 namespace refit::exec::cuda {
 
@@ -18,12 +18,6 @@ public:
     virtual void release(void* memory) noexcept = 0;
 };
 [[nodiscard]] std::unique_ptr<Allocator> plain_allocator();
-
-/// A device with its stream, as a transport of NCCL needs it too.
-class StreamDevice : public Device {
-public:
-    [[nodiscard]] virtual cudaStream_t stream() const noexcept = 0;
-};
 
 /// Nothing where the call went well; else its name and CUDA's words. Clears the error that the next call
 /// would repeat.

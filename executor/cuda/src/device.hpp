@@ -52,6 +52,13 @@ public:
     /// `verdict`, in device memory.
     [[nodiscard]] virtual Result<void> compare(const RegionElements& elements, std::uint64_t verdict) = 0;
     [[nodiscard]] virtual Result<bool> is_idle() = 0;
+
+    /// From here on, what is begun is kept and not run, also on devices and streams that wait for this one since.
+    [[nodiscard]] virtual Result<void> begin_capture() = 0;
+    /// Ends that, also after a fault, and returns what `replay` takes. Pre: this device waits for all that joined it.
+    [[nodiscard]] virtual Result<std::uint32_t> end_capture() = 0;
+    /// Begins all that was captured, each after what it waited for.
+    [[nodiscard]] virtual Result<void> replay(std::uint32_t graph) = 0;
 };
 
 /// Puts a table into the device's memory. An empty table takes none.

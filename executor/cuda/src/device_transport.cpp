@@ -45,7 +45,7 @@ public:
     [[nodiscard]] std::string machine() const override {
         std::string text =
             std::to_string(devices_.size()) + (devices_.size() == 1 ? " GPU: " : " GPUs, the first: ");
-        return text + devices_.front()->describe();
+        return text + devices_.front()->describe() + (graphs_.empty() ? "" : ", CUDA graphs");
     }
 
     Result<void> prepare(const Job& job) override {
@@ -84,15 +84,20 @@ public:
     }
 
     Result<Iteration> run() override {
+        if (job_.graphs && runs_++ == 1 && !strikes_waves()) {
+            capture();
+        }
         const auto begin = Clock::now();
         std::vector<Seconds> stages(job_.schedule->plan().stages.size());
         auto before = begin;
-        for (std::uint32_t wave = 0; wave < waves_.size(); ++wave) {
-            if (auto done = run_wave(wave); !done) {
+        const auto count = graphs_.empty() ? waves_.size() : graphs_.size();
+        for (std::uint32_t part = 0; part < count; ++part) {
+            const auto wave = graphs_.empty() ? part : graphs_[part].first;
+            if (auto done = graphs_.empty() ? run_wave(wave) : replay(graphs_[part].second); !done) {
                 return Failure{done.error()};
             }
             const auto now = Clock::now();
-            stages[programs_.front().waves[wave].stage] += seconds_between(before, now);
+            stages[stage_of(wave)] += seconds_between(before, now);
             before = now;
         }
         Iteration iteration;
@@ -220,12 +225,22 @@ private:
         return {};
     }
 
-    /// Every device runs the same step before any runs the next.
     Result<void> run_wave(std::uint32_t wave) {
         const auto begin = Clock::now();
         if (auto stands = strike(wave); !stands) {
             return stands;
         }
+        // No device writes to staging of another that still unpacks.
+        auto done = begin_wave(wave);
+        done = done ? settle_all() : done;
+        if (done && is_slowed(wave)) {
+            std::this_thread::sleep_for(9 * (Clock::now() - begin));
+        }
+        return done ? mend() : done;
+    }
+
+    /// Every device begins the same step before any begins the next.
+    Result<void> begin_wave(std::uint32_t wave) {
         const std::vector<DeviceWave>& parts = waves_[wave];
         for (std::size_t place = 0; place < devices_.size(); ++place) {
             Device& device = *devices_[place];
@@ -256,12 +271,70 @@ private:
                 return begun;
             }
         }
-        // No device writes to staging of another that still unpacks.
-        auto done = settle_all();
-        if (done && is_slowed(wave)) {
-            std::this_thread::sleep_for(9 * (Clock::now() - begin));
+        return {};
+    }
+
+    [[nodiscard]] std::uint32_t stage_of(std::size_t wave) const { return programs_.front().waves[wave].stage; }
+
+    /// Whether a fault is to come in the midst of a run, which a graph would run past.
+    [[nodiscard]] bool strikes_waves() const {
+        return std::ranges::any_of(job_.injections, [](const Injection& injection) {
+            return injection.kind == InjectionKind::kDies || injection.kind == InjectionKind::kStalls ||
+                   injection.kind == InjectionKind::kSlows || injection.kind == InjectionKind::kCorrupts;
+        });
+    }
+
+    /// One graph for the waves of each stage. A device that cannot capture leaves the runs as they are.
+    void capture() {
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> graphs;
+        for (std::uint32_t first = 0; first < waves_.size();) {
+            auto end = first;
+            while (end < waves_.size() && stage_of(end) == stage_of(first)) {
+                ++end;
+            }
+            if (auto begun = devices_.front()->begin_capture(); !begun) {
+                return;
+            }
+            const auto recorded = record(first, end);
+            const auto graph = devices_.front()->end_capture();
+            if (!recorded || !graph) {
+                return;
+            }
+            graphs.emplace_back(first, *graph);
+            first = end;
         }
-        return done ? mend() : done;
+        graphs_ = std::move(graphs);
+    }
+
+    Result<void> record(std::uint32_t first, std::uint32_t end) {
+        auto done = scatter();
+        for (auto wave = first; done && wave < end; ++wave) {
+            done = begin_wave(wave);
+            done = done ? gather() : done;
+            done = done && wave + 1 < end ? scatter() : done;
+        }
+        return done;
+    }
+    /// All other devices wait for the first, or the first for all others.
+    Result<void> scatter() {
+        for (std::size_t place = 1; place < devices_.size(); ++place) {
+            if (auto done = devices_[place]->follow(*devices_.front()); !done) {
+                return done;
+            }
+        }
+        return {};
+    }
+    Result<void> gather() {
+        for (std::size_t place = 1; place < devices_.size(); ++place) {
+            if (auto done = devices_.front()->follow(*devices_[place]); !done) {
+                return done;
+            }
+        }
+        return {};
+    }
+    Result<void> replay(std::uint32_t graph) {
+        auto done = devices_.front()->replay(graph);
+        return done ? settle(*devices_.front(), job_.deadline) : done;
     }
 
     [[nodiscard]] bool is_slowed(std::uint32_t wave) const {
@@ -356,6 +429,8 @@ private:
     std::vector<RankProgram> programs_;
     std::vector<DeviceMemory> memory_;            ///< By rank.
     std::vector<std::vector<DeviceWave>> waves_;  ///< By wave, then by device.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> graphs_;  ///< The first wave of each, and what to replay.
+    std::uint32_t runs_ = 0;
     std::pair<std::uint32_t, std::uint64_t> spoiled_{};
     bool has_flipped_ = false;
 };

@@ -17,21 +17,6 @@ struct End {
     StagedMessage message;
 };
 
-/// What an end gives of its message; empty where it only takes.
-MessageRange given_range(const Operation& operation) {
-    switch (operation.kind) {
-        case OperationKind::kSend:
-            return {0, operation.bytes};
-        case OperationKind::kBroadcast:
-            return {0, operation.place == 0 ? operation.bytes : 0};
-        case OperationKind::kAllGather:
-            return given_by(operation, operation.place);
-        case OperationKind::kReceive:
-            break;
-    }
-    return {};
-}
-
 void join(const std::vector<End>& ends, std::vector<Carry>& carries) {
     for (const End& giver : ends) {
         const MessageRange range = given_range(*giver.operation);
@@ -52,6 +37,20 @@ void join(const std::vector<End>& ends, std::vector<Carry>& carries) {
 }
 
 }  // namespace
+
+MessageRange given_range(const Operation& operation) {
+    switch (operation.kind) {
+        case OperationKind::kSend:
+            return {0, operation.bytes};
+        case OperationKind::kBroadcast:
+            return {0, operation.place == 0 ? operation.bytes : 0};
+        case OperationKind::kAllGather:
+            return given_by(operation, operation.place);
+        case OperationKind::kReceive:
+            break;
+    }
+    return {};
+}
 
 std::vector<Carry> carries_of(std::span<const program::RankProgram> programs,
                               std::span<const std::vector<StagedWave>> staged,

@@ -20,6 +20,9 @@ struct Carry {
     bool operator==(const Carry&) const = default;
 };
 
+/// What an end gives of its message; empty where it only takes.
+[[nodiscard]] MessageRange given_range(const program::Operation& operation);
+
 /// What has to be carried in a wave of all ranks' programs. Pre: `programs` has all ranks, `staged` their
 /// staged waves. Errors: std::logic_error where an operation has no other end, or the ends disagree on its
 /// size.

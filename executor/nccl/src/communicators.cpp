@@ -3,9 +3,22 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace refit::exec::nccl {
 namespace {
+
+/// Blocks of threads that one communicator may take at most. Three of a rank run beside each other, and must all find
+/// room on a GPU of 132 multiprocessors (H100) or more, or ranks could wait for each other's. Source: NCCL's own number
+/// of channels for one node of H100 or B200, 2.28.9.
+constexpr int kMostBlocks = 32;
+
+ncclConfig_t config_of() {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    config.maxCTAs = kMostBlocks;
+    return config;
+}
 
 /// "3 7 11 ", by which all members know a group.
 std::string name_of_group(const std::vector<std::uint32_t>& ranks) {
@@ -33,6 +46,7 @@ std::vector<std::uint32_t> groups_in_order(const program::RankProgram& program) 
 }  // namespace
 
 Result<void> Communicators::make(const program::RankProgram& program,
+                                 std::span<const std::uint32_t> domains,
                                  const ProcessPlace& place,
                                  ControlPlane& control,
                                  std::chrono::milliseconds deadline) {
@@ -72,6 +86,9 @@ Result<void> Communicators::make(const program::RankProgram& program,
         return Failure{all.error()};
     }
     all_ = *all;
+    if (auto done = domains.empty() ? Result<void>{} : split(domains, place, deadline); !done) {
+        return done;
+    }
     groups_.assign(program.groups.size(), nullptr);
     for (const std::uint32_t index : order) {
         const auto& ranks = program.groups[index];
@@ -86,6 +103,24 @@ Result<void> Communicators::make(const program::RankProgram& program,
     return {};
 }
 
+Result<void> Communicators::split(std::span<const std::uint32_t> domains,
+                                  const ProcessPlace& place,
+                                  std::chrono::milliseconds deadline) {
+    const auto own = domains[place.rank];
+    first_of_domain_ = static_cast<std::uint32_t>(std::ranges::find(domains, own) - domains.begin());
+    const bool has_others = std::ranges::count(domains, own) > 1;
+    ncclConfig_t config = config_of();
+    auto done = library_.check(library_.comm_split(all_,
+                                                   has_others ? static_cast<int>(own) : NCCL_SPLIT_NOCOLOR,
+                                                   static_cast<int>(place.rank),
+                                                   &domain_,
+                                                   &config),
+                               "ncclCommSplit");
+    // The child is there once the parent has settled.
+    done = done ? library_.settle(all_, "ncclCommSplit", deadline) : done;
+    return done && domain_ != nullptr ? library_.settle(domain_, "ncclCommSplit", deadline) : done;
+}
+
 Result<ncclComm_t> Communicators::begin(const std::string& id,
                                         int rank,
                                         int ranks,
@@ -96,8 +131,7 @@ Result<ncclComm_t> Communicators::begin(const std::string& id,
     }
     ncclUniqueId unique{};
     std::memcpy(unique.internal, id.data(), sizeof(unique.internal));
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
+    ncclConfig_t config = config_of();
     ncclComm_t comm = nullptr;
     auto begun = library_.check(library_.comm_init_rank_config(&comm, ranks, unique, rank, &config),
                                 "ncclCommInitRankConfig");
@@ -114,28 +148,27 @@ Result<ncclComm_t> Communicators::begin(const std::string& id,
 std::vector<ncclComm_t> Communicators::live() const {
     std::vector<ncclComm_t> comms;
     std::ranges::copy_if(groups_, std::back_inserter(comms), [](ncclComm_t comm) { return comm != nullptr; });
-    if (all_ != nullptr) {
-        comms.push_back(all_);
+    for (ncclComm_t comm : {domain_, all_}) {
+        if (comm != nullptr) {
+            comms.push_back(comm);
+        }
     }
     return comms;
 }
 
 Result<void> Communicators::enroll(std::uint64_t address, std::uint64_t bytes) {
-    void* handle = nullptr;
     void* const memory =
         reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): addresses are numbers
-    auto done = library_.check(library_.comm_register(all_, memory, bytes, &handle), "ncclCommRegister");
-    if (done) {
-        enrolled_.push_back(handle);
-    }
-    return done;
-}
-
-Result<void> Communicators::settle(const char* call, std::chrono::milliseconds deadline) const {
-    for (ncclComm_t comm : live()) {
-        if (auto done = library_.settle(comm, call, deadline); !done) {
+    for (ncclComm_t comm : {domain_, all_}) {
+        void* handle = nullptr;
+        if (comm == nullptr) {
+            continue;
+        }
+        if (auto done = library_.check(library_.comm_register(comm, memory, bytes, &handle), "ncclCommRegister");
+            !done) {
             return done;
         }
+        enrolled_.emplace_back(comm, handle);
     }
     return {};
 }
@@ -153,8 +186,8 @@ Result<void> Communicators::health() const {
 }
 
 Result<void> Communicators::finish(std::chrono::milliseconds deadline) {
-    for (void* handle : enrolled_) {
-        library_.comm_deregister(all_, handle);
+    for (const auto& [comm, handle] : enrolled_) {
+        library_.comm_deregister(comm, handle);
     }
     enrolled_.clear();
     for (ncclComm_t comm : live()) {
@@ -168,7 +201,7 @@ Result<void> Communicators::finish(std::chrono::milliseconds deadline) {
         library_.comm_destroy(comm);
     }
     groups_.clear();
-    all_ = nullptr;
+    all_ = domain_ = nullptr;
     return {};
 }
 
@@ -177,7 +210,7 @@ void Communicators::abort() noexcept {
         library_.comm_abort(comm);
     }
     groups_.clear();
-    all_ = nullptr;
+    all_ = domain_ = nullptr;
 }
 
 }  // namespace refit::exec::nccl

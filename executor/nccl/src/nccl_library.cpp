@@ -33,6 +33,7 @@ Result<Library> Library::open() {
     bind(library, "ncclGetVersion", functions.get_version, missing);
     bind(library, "ncclGetUniqueId", functions.get_unique_id, missing);
     bind(library, "ncclCommInitRankConfig", functions.comm_init_rank_config, missing);
+    bind(library, "ncclCommSplit", functions.comm_split, missing);
     bind(library, "ncclCommGetAsyncError", functions.comm_get_async_error, missing);
     bind(library, "ncclCommFinalize", functions.comm_finalize, missing);
     bind(library, "ncclCommDestroy", functions.comm_destroy, missing);

@@ -15,6 +15,7 @@ struct Library {
     decltype(&::ncclGetVersion) get_version = nullptr;
     decltype(&::ncclGetUniqueId) get_unique_id = nullptr;
     decltype(&::ncclCommInitRankConfig) comm_init_rank_config = nullptr;
+    decltype(&::ncclCommSplit) comm_split = nullptr;
     decltype(&::ncclCommGetAsyncError) comm_get_async_error = nullptr;
     decltype(&::ncclCommFinalize) comm_finalize = nullptr;
     decltype(&::ncclCommDestroy) comm_destroy = nullptr;

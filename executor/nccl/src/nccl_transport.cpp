@@ -7,7 +7,6 @@
 #include <cstring>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,14 +16,14 @@
 #include "cuda_device.hpp"
 #include "device_memory.hpp"
 #include "device_transport.hpp"
-#include "refit/exec/staged_program.hpp"
+#include "group_runner.hpp"
+#include "nccl_transport_on.hpp"
+#include "refit/exec/posting.hpp"
 
 namespace refit::exec {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using program::Operation;
-using program::OperationKind;
 using program::RankProgram;
 
 /// What generators serve before the first refit.
@@ -58,7 +57,7 @@ public:
     void set_for_messages(bool for_messages) noexcept { for_messages_ = for_messages; }
 
 private:
-    const nccl::Library& library_;
+    nccl::Library library_;
     std::unique_ptr<cuda::Allocator> plain_;
     std::set<void*> messages_;
     bool for_messages_ = false;
@@ -77,8 +76,18 @@ Value value_of_bytes(const std::string& bytes) {
 
 class NcclTransport final : public Transport {
 public:
-    NcclTransport(const nccl::Library& library, const ProcessPlace& place, Rendezvous rendezvous)
-        : library_{library}, place_{place}, rendezvous_{std::move(rendezvous)}, comms_{library_} {}
+    NcclTransport(const nccl::Library& library,
+                  std::unique_ptr<StreamDevice> device,
+                  nccl::ForMessages for_messages,
+                  const ProcessPlace& place,
+                  Rendezvous rendezvous)
+        : library_{library},
+          place_{place},
+          rendezvous_{std::move(rendezvous)},
+          device_{std::move(device)},
+          for_messages_{std::move(for_messages)},
+          comms_{library_},
+          runner_{library_, *device_, comms_} {}
 
     ~NcclTransport() override {
         if (is_sound_ && comms_.all() != nullptr) {
@@ -89,24 +98,14 @@ public:
     NcclTransport(const NcclTransport&) = delete;
     NcclTransport& operator=(const NcclTransport&) = delete;
 
-    Result<void> open(int devices) {
-        auto allocator = std::make_unique<MessageAllocator>(library_);
-        allocator_ = allocator.get();
-        auto device = cuda::open_device(static_cast<int>(place_.local_rank) % devices, std::move(allocator));
-        if (!device) {
-            return Failure{device.error()};
-        }
-        device_ = std::move(*device);
-        return {};
-    }
-
     [[nodiscard]] std::string_view name() const noexcept override { return "nccl"; }
     [[nodiscard]] bool reports() const noexcept override { return place_.rank == 0; }
     [[nodiscard]] std::string machine() const override {
         int version = 0;
         library_.get_version(&version);
-        return std::to_string(place_.ranks) + " processes under NCCL " + std::to_string(version) +
-               ", the first on " + device_->describe();
+        const std::string parts = domains_.empty() ? "" : ", a communicator for each domain";
+        return std::to_string(place_.ranks) + " processes under NCCL " + std::to_string(version) + parts +
+               (runner_.has_graphs() ? ", CUDA graphs" : "") + ", the first on " + device_->describe();
     }
 
     Result<void> prepare(const Job& job) override {
@@ -123,6 +122,8 @@ public:
         }
         control_ = std::move(*control);
         program_ = job.schedule->program_of(place_.rank);
+        domains_ = job.one_communicator ? std::vector<std::uint32_t>{} : domains_to_split(job.domain_starts, place_.ranks);
+        groups_ = posted_groups(program_, domains_);
         for (auto step : {&NcclTransport::greet, &NcclTransport::allocate_all, &NcclTransport::connect}) {
             if (auto done = (this->*step)(); !done) {
                 return done;
@@ -137,22 +138,16 @@ public:
     }
 
     Result<Iteration> run() override {
+        if (job_.graphs && runs_++ == 1) {
+            if (auto done = capture(); !done) {
+                return given_up(done.error());
+            }
+        }
         if (auto met = meet(); !met) {
             return Failure{met.error()};
         }
-        std::vector<double> times(1 + job_.schedule->plan().stages.size(), 0.0);
-        const auto start = Clock::now();
-        auto before = start;
-        for (std::uint32_t wave = 0; wave < program_.waves.size(); ++wave) {
-            if (auto done = watched(begin_wave(wave)); !done) {
-                return given_up(done.error());
-            }
-            const auto now = Clock::now();
-            times[1 + program_.waves[wave].stage] += std::chrono::duration<double>(now - before).count();
-            before = now;
-        }
-        times[0] = std::chrono::duration<double>(before - start).count();
-        return iteration_of(times);
+        const auto times = runner_.run(job_.schedule->plan().stages.size(), job_.deadline, suffering());
+        return times ? iteration_of(*times) : Result<Iteration>{given_up(times.error())};
     }
 
     Result<Verification> verify(std::uint64_t version) override {
@@ -191,6 +186,53 @@ public:
 private:
     [[nodiscard]] const Workload& workload() const { return job_.schedule->workload(); }
 
+    [[nodiscard]] nccl::Suffering suffering() const {
+        nccl::Suffering suffering;
+        for (const Injection& injection : job_.injections) {
+            if (injection.rank != place_.rank) {
+                continue;
+            }
+            if (injection.kind == InjectionKind::kSlows) {
+                suffering.slow_from = std::min(suffering.slow_from, injection.wave);
+            } else if (injection.kind == InjectionKind::kCorrupts) {
+                suffering.corrupt_wave = injection.wave;
+            } else if (injection.kind == InjectionKind::kDies || injection.kind == InjectionKind::kStalls) {
+                suffering.before_wave = [injection](std::uint32_t wave) {
+                    if (wave == injection.wave) {
+                        raise(injection.kind == InjectionKind::kDies ? SIGKILL : SIGSTOP);
+                    }
+                };
+            }
+        }
+        return suffering;
+    }
+
+    /// All ranks replay graphs, or none does: one that injects a fault into a wave, or that cannot capture, keeps the others
+    /// from it too. Source: NCCL's guide, "Using NCCL with CUDA Graphs": capture must be uniform over all ranks.
+    Result<void> capture() {
+        const auto own = suffering();
+        const bool is_sound = !own.before_wave && own.slow_from == program::kNone && own.corrupt_wave == program::kNone;
+        const auto told = control_->exchange(is_sound ? "1" : "0", job_.deadline);
+        if (!told) {
+            return Failure{told.error()};
+        }
+        if (std::ranges::count(*told, "1") != place_.ranks) {
+            return {};
+        }
+        const auto captured = runner_.capture(job_.deadline);
+        if (!captured) {
+            return Failure{captured.error()};
+        }
+        const auto all = control_->exchange(*captured ? "0" : "1", job_.deadline);
+        if (!all) {
+            return Failure{all.error()};
+        }
+        if (std::ranges::count(*all, "1") != place_.ranks) {
+            runner_.drop_graphs();
+        }
+        return {};
+    }
+
     Failure given_up(const Faults& faults) {
         is_sound_ = false;
         comms_.abort();
@@ -205,6 +247,10 @@ private:
     Result<void> greet() {
         Greeting own{place_.rank, kProtocol, program_.digest};
         own.protocol += strikes(job_.injections, InjectionKind::kOtherVersion, place_.rank) ? 1U : 0U;
+        // Ranks that split unlike each other would wait for each other.
+        for (const std::uint32_t domain : domains_) {
+            own.digest = own.digest * 0x100000001b3U ^ (domain + 1);
+        }
         own.digest ^= strikes(job_.injections, InjectionKind::kOtherPlan, place_.rank) ? 1U : 0U;
         const auto all = control_->exchange(bytes_of(own), job_.deadline);
         if (!all) {
@@ -231,17 +277,18 @@ private:
     }
 
     Result<void> allocate_own() {
-        const std::uint64_t staged = staging_bytes(program_, {program_.regions, {}});
+        const std::uint64_t staged =
+            nccl::GroupRunner::staging_bytes(program_, groups_, {program_.regions, {}});
         const auto available = device_->available();
         const Bytes needed = bytes_needed(program_) + Bytes{staged};
         if (!available || needed > Bytes{*available}) {
             return fail(available ? Faults{too_little_memory(needed, Bytes{*available})} : available.error());
         }
-        allocator_->set_for_messages(true);
+        for_messages_(true);
         const auto memory = allocate(*device_, program_);
         const auto staging =
             memory && staged > 0 ? device_->allocate(staged) : Result<std::uint64_t>{std::uint64_t{0}};
-        allocator_->set_for_messages(false);
+        for_messages_(false);
         if (!memory || !staging) {
             return Failure{memory ? staging.error() : memory.error()};
         }
@@ -252,7 +299,7 @@ private:
     }
 
     Result<void> connect() {
-        if (auto made = comms_.make(program_, place_, *control_, job_.deadline); !made) {
+        if (auto made = comms_.make(program_, domains_, place_, *control_, job_.deadline); !made) {
             return made;
         }
         for (std::size_t arena = 0; arena < program::kArenas; ++arena) {
@@ -266,118 +313,15 @@ private:
         if (auto done = enroll(staging_, staging_bytes_); !done) {
             return done;
         }
-        waves_ = staged_waves(program_, memory_.view(program_), staging_);
-        for (const StagedWave& wave : waves_) {
-            const auto packs = load(*device_, make_copy_table(wave.packs));
-            const auto unpacks = load(*device_, make_copy_table(wave.unpacks));
-            if (!packs || !unpacks) {
-                return Failure{packs ? unpacks.error() : packs.error()};
-            }
-            packs_.push_back(*packs);
-            unpacks_.push_back(*unpacks);
-        }
-        return {};
+        return runner_.prepare(program_, groups_, memory_.view(program_), staging_);
     }
     Result<void> enroll(std::uint64_t address, std::uint64_t bytes) {
         return bytes == 0 ? Result<void>{} : comms_.enroll(address, bytes);
     }
 
-    /// Packs, one group of NCCL with all messages, and unpacks, on one stream.
-    Result<void> begin_wave(std::uint32_t wave) {
-        for (const Injection& injection : job_.injections) {
-            if (injection.rank == place_.rank && injection.wave == wave) {
-                if (injection.kind == InjectionKind::kDies) {
-                    raise(SIGKILL);
-                } else if (injection.kind == InjectionKind::kStalls) {
-                    raise(SIGSTOP);
-                }
-            }
-        }
-        if (auto begun = device_->launch(packs_[wave]); !begun) {
-            return begun;
-        }
-        if (!waves_[wave].messages.empty()) {
-            auto posted = library_.check(library_.group_start(), "ncclGroupStart");
-            for (const StagedMessage& message : waves_[wave].messages) {
-                posted = posted ? post(program_.waves[wave].operations[message.operation], message) : posted;
-            }
-            // Also after a fault: a group that was begun must be ended.
-            const auto ended = library_.check(library_.group_end(), "ncclGroupEnd");
-            posted = posted ? ended : posted;
-            posted = posted ? comms_.settle("ncclGroupEnd", job_.deadline) : posted;
-            if (!posted) {
-                return posted;
-            }
-        }
-        return device_->launch(unpacks_[wave]);
-    }
-
-    Result<void> post(const Operation& operation, const StagedMessage& message) {
-        auto* const memory =
-            reinterpret_cast<std::byte*>(message.address);  // NOLINT(performance-no-int-to-ptr)
-        const auto peer = static_cast<int>(operation.peer);
-        switch (operation.kind) {
-            case OperationKind::kSend:
-                return library_.check(
-                    library_.send(memory, message.bytes, ncclInt8, peer, comms_.all(), device_->stream()),
-                    "ncclSend");
-            case OperationKind::kReceive:
-                return library_.check(
-                    library_.recv(memory, message.bytes, ncclInt8, peer, comms_.all(), device_->stream()),
-                    "ncclRecv");
-            case OperationKind::kBroadcast:
-                return broadcast(operation, memory, {0, message.bytes}, 0);
-            case OperationKind::kAllGather:
-                break;
-        }
-        // Members give parts of unlike length, which NCCL's all-gather does not take.
-        for (std::uint32_t member = 0; member < program_.groups[operation.group].size(); ++member) {
-            if (auto posted = broadcast(operation, memory, given_by(operation, member), member); !posted) {
-                return posted;
-            }
-        }
-        return {};
-    }
-
-    Result<void> broadcast(const Operation& operation,
-                           std::byte* memory,
-                           const MessageRange& range,
-                           std::uint32_t root) {
-        if (range.begin == range.end) {
-            return {};
-        }
-        std::byte* const place = memory + range.begin;
-        return library_.check(library_.broadcast(place,
-                                                 place,
-                                                 range.end - range.begin,
-                                                 ncclInt8,
-                                                 static_cast<int>(root),
-                                                 comms_.group(operation.group),
-                                                 device_->stream()),
-                              "ncclBroadcast");
-    }
-
-    /// Waits for the stream, never without a look at the clock and at what NCCL says of the peers.
+    /// Waits for stream 0, never without a look at the clock and at what NCCL says of the peers.
     Result<void> watched(Result<void> begun) const {
-        const auto end = Clock::now() + job_.deadline;
-        while (begun) {
-            const auto is_idle = device_->is_idle();
-            if (!is_idle) {
-                return Failure{is_idle.error()};
-            }
-            if (*is_idle) {
-                break;
-            }
-            begun = comms_.health();
-            if (begun && Clock::now() >= end) {
-                return fail(ErrorCode::kInfeasible,
-                            "deadline",
-                            "rank " + std::to_string(place_.rank) + " was not done after " +
-                                std::to_string(job_.deadline.count()) + " ms");
-            }
-            std::this_thread::yield();
-        }
-        return begun;
+        return begun ? runner_.until_idle(Clock::now() + job_.deadline) : begun;
     }
 
     [[nodiscard]] Result<Compared> compare_own(bool is_served, std::uint64_t version) const {
@@ -413,20 +357,30 @@ private:
     Job job_;
     RankProgram program_;
     std::unique_ptr<ControlPlane> control_;
-    std::unique_ptr<cuda::StreamDevice> device_;
-    MessageAllocator* allocator_ = nullptr;  ///< The device owns it.
+    std::unique_ptr<StreamDevice> device_;
+    nccl::ForMessages for_messages_;
+    std::vector<std::uint32_t> domains_;  ///< By rank; or none.
+    std::vector<PostedGroup> groups_;
     DeviceMemory memory_;
     std::uint64_t staging_ = 0;
     std::uint64_t staging_bytes_ = 0;
     nccl::Communicators comms_;  ///< Goes before the memory that is registered with it.
-    std::vector<StagedWave> waves_;
-    std::vector<LoadedTable> packs_;
-    std::vector<LoadedTable> unpacks_;
+    nccl::GroupRunner runner_;
+    std::uint32_t runs_ = 0;
     bool is_sound_ = false;
     bool has_flipped_ = false;
 };
 
 }  // namespace
+
+std::unique_ptr<Transport> nccl::make_transport_on(const Library& library,
+                                                   std::unique_ptr<StreamDevice> device,
+                                                   ForMessages for_messages,
+                                                   const ProcessPlace& place,
+                                                   Rendezvous rendezvous) {
+    return std::make_unique<NcclTransport>(
+        library, std::move(device), std::move(for_messages), place, std::move(rendezvous));
+}
 
 Result<std::unique_ptr<Transport>> make_nccl_transport(const ProcessPlace& place, Rendezvous rendezvous) {
     const auto devices = cuda::count_devices();
@@ -437,11 +391,18 @@ Result<std::unique_ptr<Transport>> make_nccl_transport(const ProcessPlace& place
     if (!library) {
         return Failure{library.error()};
     }
-    auto transport = std::make_unique<NcclTransport>(*library, place, std::move(rendezvous));
-    if (auto opened = transport->open(*devices); !opened) {
-        return Failure{opened.error()};
+    auto allocator = std::make_unique<MessageAllocator>(*library);
+    auto* const messages = allocator.get();
+    auto device = cuda::open_device(static_cast<int>(place.local_rank) % *devices, std::move(allocator));
+    if (!device) {
+        return Failure{device.error()};
     }
-    return transport;
+    return nccl::make_transport_on(
+        *library,
+        std::move(*device),
+        [messages](bool for_messages) { messages->set_for_messages(for_messages); },
+        place,
+        std::move(rendezvous));
 }
 
 }  // namespace refit::exec

@@ -18,6 +18,9 @@ struct WorkloadSlice {
     std::uint32_t generate_stage;
     std::uint32_t layers;  ///< Layers, hence logical tensors; 1 for a parameter outside the layers.
     bool is_copy = false;  ///< A second destination of tensors that another slice has: the head of a tied embedding.
+    /// Which of the class's logical tensors these are, ascending, where an interleaved pipeline has them; empty: those
+    /// after the ones of the slices before.
+    std::vector<std::uint32_t> numbers = {};
     bool operator==(const WorkloadSlice&) const = default;
 };
 
@@ -32,6 +35,9 @@ struct WorkloadClass {
     [[nodiscard]] std::uint64_t element_bytes() const noexcept { return size_of(parameter.dtype); }
     /// Logical tensors: layers, or one.
     [[nodiscard]] std::uint64_t logical_tensors() const noexcept;
+    /// Which of them is the `tensor`-th of a slice; a copy's is what it copies. Range: below logical_tensors(); the layer
+    /// is `parameter.layers` of it.
+    [[nodiscard]] std::uint64_t logical_number(std::uint32_t slice, std::uint32_t tensor) const;
 };
 
 /// Who holds which box of every parameter that a refit moves, before and after, by classes.

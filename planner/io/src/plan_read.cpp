@@ -147,6 +147,10 @@ private:
         return shape.empty() || shards.empty() ? std::nullopt : std::optional{Distribution{std::move(shape), std::move(shards)}};
     }
 
+    static std::vector<std::uint32_t> numbers_of(const Members& slice, std::uint64_t layers) {
+        return slice.has("numbers") ? slice.numbers<std::uint32_t>("numbers", layers) : std::vector<std::uint32_t>{};
+    }
+
     std::vector<WorkloadClass> read_classes() {
         std::vector<WorkloadClass> classes;
         root_.each("classes", [&](const Members& members) {
@@ -170,7 +174,14 @@ private:
                 slices.push_back({slice.index("train_stage", stages_ == 0 ? 0 : stages_ - 1),
                                   slice.index("generate_stage", destinations.empty() ? 0 : destinations.size() - 1),
                                   static_cast<std::uint32_t>(slice.number("tensors", 1U << 20U, 1)),
-                                  slice.flag("is_copy")});
+                                  slice.flag("is_copy"),
+                                  numbers_of(slice, parameter.layers.size())});
+                const auto& read = slices.back();
+                if (read.numbers.empty() != slices.front().numbers.empty() ||
+                    (!read.numbers.empty() && read.numbers.size() != read.layers) ||
+                    std::ranges::adjacent_find(read.numbers, std::greater_equal{}) != read.numbers.end()) {
+                    slice.refuse("numbers", "must ascend, one for each of the slice's tensors, in all slices or in none");
+                }
             });
             if (!source || destinations.empty()) {
                 members.refuse("source", "and destinations must be whole");

@@ -152,10 +152,13 @@ private:
         text("name", entry.parameter.name);
         numbers("shape", entry.parameter.shape);
         list("slices", entry.slices, [&](const WorkloadSlice& slice) {
-            out_.begin_object(4);
+            out_.begin_object(slice.numbers.empty() ? 4 : 5);
             number("generate_stage", slice.generate_stage);
             out_.key("is_copy");
             out_.flag(slice.is_copy);
+            if (!slice.numbers.empty()) {
+                numbers("numbers", slice.numbers);
+            }
             number("tensors", slice.layers);
             number("train_stage", slice.train_stage);
             out_.end_object();

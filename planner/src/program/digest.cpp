@@ -70,6 +70,7 @@ void add_class(Digest& digest, const WorkloadClass& entry) {
         digest.add(slice.generate_stage);
         digest.add(slice.layers);
         digest.add(std::uint64_t{slice.is_copy});
+        digest.add(slice.numbers);
     }
 }
 

@@ -4,12 +4,7 @@
 namespace refit::program {
 
 std::uint64_t logical_number(const Workload& workload, const Tensor& tensor) {
-    const auto& slices = workload.classes()[tensor.parameter].slices;
-    std::uint64_t number = tensor.number;
-    for (std::uint32_t i = 0; i < tensor.slice && !slices[tensor.slice].is_copy; ++i) {
-        number += slices[i].is_copy ? 0 : slices[i].layers;
-    }
-    return number;
+    return workload.classes()[tensor.parameter].logical_number(tensor.slice, tensor.number);
 }
 
 std::string describe(const Workload& workload, const Tensor& tensor) {

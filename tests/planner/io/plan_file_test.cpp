@@ -182,6 +182,32 @@ std::string changed(const std::function<void(Json&)>& change) {
     return document.dump();
 }
 
+TEST(PlanFile, KeepsWhichLayersAnInterleavedPipelineHas) {
+    const auto scenario = shipped_scenario("reshard-one-domain",
+                                           {{"model", "llama-3.1-8b"},
+                                            {"train.layout", "pp4.tp2"},
+                                            {"train.gpus", "8"},
+                                            {"train.virtual_pipeline", "2"},
+                                            {"generate.layout", "tp2.pp2"},
+                                            {"generate.gpus", "8"}});
+    const auto workload = Workload::make(scenario);
+    const PlanFile file{"interleaved", workload, make_plan(Method::kDirect, scenario, workload).value(), 8,
+                        domain_starts(scenario.cluster)};
+    const auto text = write_plan(file, PlanEncoding::kJson);
+    EXPECT_NE(text.find("\"numbers\":[16,17,18,19]"), std::string::npos);
+    expect_same(read_plan(text, "plan").value(), file);
+    expect_same(read_plan(write_plan(file, PlanEncoding::kCbor), "plan").value(), file);
+    auto document = Json::parse(text);
+    for (auto& entry : document["classes"]) {
+        if (entry["slices"].front().contains("numbers")) {
+            entry["slices"].front()["numbers"][1] = 0;
+        }
+    }
+    document.erase("hash");
+    document["hash"] = plan_hash(document);
+    EXPECT_NE(refusal(document.dump()).find("must ascend"), std::string::npos) << refusal(document.dump());
+}
+
 TEST(PlanFile, RefusesWhatIsCutOff) {
     const auto text = write_plan(small_file(), PlanEncoding::kJson);
     const auto cbor = write_plan(small_file(), PlanEncoding::kCbor);

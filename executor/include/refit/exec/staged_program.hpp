@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "refit/exec/message_layout.hpp"
@@ -29,6 +30,19 @@ struct StagedWave {
 /// Source: NCCL M2N Reshard takes 256 KiB; below, a pack kernel that runs anyway costs less than another
 /// registered buffer.
 inline constexpr std::uint64_t kZeroCopyBytes = std::uint64_t{256} << 10U;
+
+/// Operations of a wave by their places in it, ascending, with their messages in staging from `staging` on where they are
+/// not moved where they lie.
+[[nodiscard]] StagedWave staged_operations(const program::Wave& wave,
+                                           std::span<const std::uint32_t> operations,
+                                           const RankView& view,
+                                           std::uint64_t staging,
+                                           std::uint64_t zero_copy = kZeroCopyBytes);
+/// Bytes of staging that they take.
+[[nodiscard]] std::uint64_t staging_bytes(const program::Wave& wave,
+                                          std::span<const std::uint32_t> operations,
+                                          const RankView& view,
+                                          std::uint64_t zero_copy = kZeroCopyBytes);
 
 /// Bytes of staging that a rank's program takes: what its busiest wave packs and unpacks.
 [[nodiscard]] std::uint64_t staging_bytes(const program::RankProgram& program,

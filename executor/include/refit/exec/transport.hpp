@@ -23,6 +23,9 @@ struct Job {
     std::uint32_t threads = 0;                    ///< Of one process; 0: as many as the machine has.
     bool streams = false;               ///< Stores that bypass the caches, where the machine has them.
     bool packs = false;                 ///< `mpi`: strided messages are packed first, not walked by MPI.
+    bool graphs = false;                ///< `cuda`, `nccl`: from the second run on, one CUDA graph for each stage.
+    bool one_communicator = false;      ///< `nccl`: none of its own for each NVLink domain.
+    std::vector<std::uint32_t> domain_starts;  ///< The first rank of each NVLink domain, ascending; may be empty.
     std::vector<Injection> injections;  ///< For tests of how a run fails.
     const TensorSource* data =
         nullptr;  ///< What to move, in place of made-up values; outlives the transport.
