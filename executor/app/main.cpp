@@ -96,6 +96,27 @@ Result<Request> read_request(const Options& options) {
                               std::string{name_of(request.transport)} + " was asked for",
                           "--packed"});
     }
+    request.job.graphs = options.graphs;
+    request.job.one_communicator = options.one_communicator;
+    const bool is_nccl = request.transport == TransportKind::kNccl;
+    const bool has_gpus = is_nccl || request.transport == TransportKind::kCuda;
+    const auto refuse_flag = [&](bool is_wrong, const char* rule, const std::string& what, const char* flag) {
+        if (is_wrong) {
+            faults.push_back({ErrorCode::kInvalidInput,
+                              rule,
+                              what + "; " + std::string{name_of(request.transport)} + " was asked for",
+                              flag});
+        }
+    };
+    refuse_flag(options.graphs && !has_gpus, "graphs", "only the transports cuda and nccl have graphs", "--graphs");
+    refuse_flag(options.one_communicator && !is_nccl,
+                "communicator",
+                "only the transport nccl has communicators",
+                "--one-communicator");
+    refuse_flag(!options.data.empty() && has_gpus,
+                "data",
+                "only the transports host and mpi move the tensors of files",
+                "--data");
     return faults.empty() ? Result<Request>{request} : fail(std::move(faults));
 }
 
@@ -160,6 +181,7 @@ int run_plan(const Options& options) {
     }
     const program::Schedule schedule{file->plan, file->workload, file->train_gpus, request->settings};
     request->job.schedule = &schedule;
+    request->job.domain_starts = file->domain_starts;
     std::unique_ptr<TensorSource> data;
     if (!options.data.empty()) {
         auto opened = open_checkpoint(options.data, file->workload);

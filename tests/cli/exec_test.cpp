@@ -159,6 +159,10 @@ TEST_F(Exec, RefusesBeforeAnyWorkWhatCannotBeRun) {
     EXPECT_EQ(run_exec({small_plan(), "--inject", "dies"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "--inject", "dies:20"}).code, 3);
     EXPECT_EQ(run_exec({small_plan(), "-o", "xml"}).code, 2);
+    EXPECT_EQ(run_exec({small_plan(), "--graphs"}).code, 3);
+    EXPECT_EQ(run_exec({small_plan(), "--one-communicator", "--transport", "cuda"}).code, 3);
+    // What would move made-up values in place of the files'.
+    EXPECT_EQ(run_exec({small_plan(), "--data", folder_.string(), "--transport", "cuda"}).code, 3);
 }
 
 /// 16 generators that want 8.6 GB each, twice: 265 GiB.
