@@ -63,6 +63,39 @@ struct Request {
     program::Settings settings;
 };
 
+/// Faults of options that the transport does not have.
+void refuse_for_transport(const Options& options, TransportKind transport, Faults& faults) {
+    const bool is_host = transport == TransportKind::kHost;
+    const bool is_mpi = transport == TransportKind::kMpi;
+    const bool is_nccl = transport == TransportKind::kNccl;
+    const bool has_gpus = is_nccl || transport == TransportKind::kCuda;
+    const auto refuse_flag = [&](bool is_wrong, const char* rule, const std::string& what, const char* flag) {
+        if (is_wrong) {
+            faults.push_back({ErrorCode::kInvalidInput,
+                              rule,
+                              what + "; " + std::string{name_of(transport)} + " was asked for",
+                              flag});
+        }
+    };
+    refuse_flag(options.packs && !is_mpi,
+                "packed",
+                "only the transport mpi chooses between packing and MPI's own walk",
+                "--packed");
+    refuse_flag(!options.system.empty() && !is_host,
+                "system",
+                "rates of a probe predict the transport host alone",
+                "--system");
+    refuse_flag(options.graphs && !has_gpus, "graphs", "only the transports cuda and nccl have graphs", "--graphs");
+    refuse_flag(options.one_communicator && !is_nccl,
+                "communicator",
+                "only the transport nccl has communicators",
+                "--one-communicator");
+    refuse_flag(!options.data.empty() && has_gpus,
+                "data",
+                "only the transports host and mpi move the tensors of files",
+                "--data");
+}
+
 Result<Request> read_request(const Options& options) {
     Faults faults;
     Request request;
@@ -93,20 +126,9 @@ Result<Request> read_request(const Options& options) {
     request.job.threads = options.threads;
     request.job.streams = options.streams;
     request.job.packs = options.packs;
-    if (options.packs && request.transport != TransportKind::kMpi) {
-        faults.push_back({ErrorCode::kInvalidInput,
-                          "packed",
-                          "only the transport mpi chooses between packing and MPI's own walk; " +
-                              std::string{name_of(request.transport)} + " was asked for",
-                          "--packed"});
-    }
-    if (!options.system.empty() && request.transport != TransportKind::kHost) {
-        faults.push_back({ErrorCode::kInvalidInput,
-                          "system",
-                          "rates of a probe predict the transport host alone; " +
-                              std::string{name_of(request.transport)} + " was asked for",
-                          "--system"});
-    }
+    request.job.graphs = options.graphs;
+    request.job.one_communicator = options.one_communicator;
+    refuse_for_transport(options, request.transport, faults);
     return faults.empty() ? Result<Request>{request} : fail(std::move(faults));
 }
 
@@ -254,6 +276,7 @@ int run_plan(const Options& options) {
     }
     const program::Schedule schedule{file->plan, file->workload, file->train_gpus, request->settings};
     request->job.schedule = &schedule;
+    request->job.domain_starts = file->domain_starts;
     std::unique_ptr<TensorSource> data;
     if (!options.data.empty()) {
         auto opened = open_checkpoint(options.data, file->workload);

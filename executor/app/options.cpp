@@ -50,6 +50,10 @@ void add_run_options(CLI::App& app, Options& options) {
         ->group(group);
     app.add_flag("--stream", options.streams, "stores that bypass the caches")->group(group);
     app.add_flag("--packed", options.packs, "mpi: pack strided messages, not let MPI walk them")->group(group);
+    app.add_flag("--graphs", options.graphs, "cuda, nccl: one CUDA graph for each stage, from the second run on")
+        ->group(group);
+    app.add_flag("--one-communicator", options.one_communicator, "nccl: none of its own for each NVLink domain")
+        ->group(group);
     app.add_option("--wave", options.wave_bytes, "what a rank sends or receives in a wave (256MiB)")
         ->type_name("SIZE")
         ->group(group);

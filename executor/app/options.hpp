@@ -26,6 +26,8 @@ struct Options {
     std::string deadline = "30s";
     std::uint32_t threads = 0;
     bool streams = false;
+    bool graphs = false;
+    bool one_communicator = false;
     bool packs = false;
     std::string data;    ///< A folder of safetensors shards.
     std::string system;  ///< A file that probe wrote: predict beside the measured time.

@@ -13,7 +13,7 @@
 namespace refit::exec {
 
 /// Of what executors say to each other; raised when it changes.
-inline constexpr std::uint32_t kProtocol = 1;
+inline constexpr std::uint32_t kProtocol = 2;
 
 /// What each rank says of itself before a run.
 struct Greeting {

@@ -292,6 +292,10 @@ TEST_F(Exec, RefusesBeforeAnyWorkWhatCannotBeRun) {
     const auto bare = run_exec({REFIT_SOURCE_DIR "/tests/fuzz/seeds/plan/direct.json", "--resume-without", "0"});
     EXPECT_EQ(bare.code, 3);
     EXPECT_NE(bare.err.find("the plan carries no scenario"), std::string::npos) << bare.err;
+    EXPECT_EQ(run_exec({small_plan(), "--graphs"}).code, 3);
+    EXPECT_EQ(run_exec({small_plan(), "--one-communicator", "--transport", "cuda"}).code, 3);
+    // What would move made-up values in place of the files'.
+    EXPECT_EQ(run_exec({small_plan(), "--data", folder_.string(), "--transport", "cuda"}).code, 3);
 }
 
 /// 16 generators that want 8.6 GB each, twice: 265 GiB.

@@ -22,9 +22,9 @@ using exec::Device;
 using exec::LoadedTable;
 using exec::RegionElements;
 
-/// A device that is host memory: does at once what a GPU would begin, by the very arithmetic that its kernels run, and
-/// checks whose memory is touched. Captures keep CUDA's rules: who waits for what is captured joins, a wait for what is not
-/// is refused, and so is an end that leaves a stream out.
+/// A device that is host memory: does at once what a GPU would begin, by the very arithmetic that its kernels
+/// run, and checks whose memory is touched. Captures keep CUDA's rules: who waits for what is captured joins,
+/// a wait for what is not is refused, and so is an end that leaves a stream out.
 class HostDevice : public exec::StreamDevice {
 public:
     HostDevice() { streams_.push_back(std::make_unique<Stream>(this, 0)); }
@@ -55,7 +55,8 @@ public:
         copies.first_tiles.resize(table.count);
         if (table.count > 0) {
             std::memcpy(copies.copies.data(), own(table.copies, 1), table.count * sizeof(exec::TiledCopy));
-            std::memcpy(copies.first_tiles.data(), own(table.first_tiles, 1), table.count * sizeof(std::uint32_t));
+            std::memcpy(
+                copies.first_tiles.data(), own(table.first_tiles, 1), table.count * sizeof(std::uint32_t));
         }
         for (const exec::TiledCopy& copy : copies.copies) {
             own(copy.source, 1);
@@ -74,35 +75,43 @@ public:
         return join(*streams_.front(), {before.capture, &before, before.begun});
     }
     Result<void> fill(const RegionElements& elements, bool is_complemented) override {
-        begin(0, [to = own(elements.address, elements.count * elements.element_bytes), elements, is_complemented]() mutable {
-            for (std::uint64_t place = 0; place < elements.count; ++place, to += elements.element_bytes) {
-                const std::uint64_t value =
-                    element_value(elements, place) ^ (is_complemented ? ~std::uint64_t{0} : 0);
-                std::memcpy(to, &value, elements.element_bytes);
-            }
-        });
+        begin(0,
+              [to = own(elements.address, elements.count * elements.element_bytes),
+               elements,
+               is_complemented]() mutable {
+                  for (std::uint64_t place = 0; place < elements.count;
+                       ++place, to += elements.element_bytes) {
+                      const std::uint64_t value =
+                          element_value(elements, place) ^ (is_complemented ? ~std::uint64_t{0} : 0);
+                      std::memcpy(to, &value, elements.element_bytes);
+                  }
+              });
         return {};
     }
     Result<void> compare(const RegionElements& elements, std::uint64_t address) override {
-        begin(0, [from = own(elements.address, elements.count * elements.element_bytes),
-                  to = own(address, sizeof(exec::ElementVerdict)),
-                  elements] {
-            exec::ElementVerdict verdict;
-            // As threads of a kernel do: each takes every 7th element, and steps its factor back.
-            const std::uint64_t step_back = exec::inverse(exec::power(exec::kChecksumFactor, 7));
-            for (std::uint64_t thread = 0; thread < std::min<std::uint64_t>(7, elements.count); ++thread) {
-                std::uint64_t factor = exec::power(exec::kChecksumFactor, elements.count - 1 - thread);
-                for (std::uint64_t place = thread; place < elements.count; place += 7, factor *= step_back) {
-                    std::uint64_t found = 0;
-                    std::memcpy(&found, from + place * elements.element_bytes, elements.element_bytes);
-                    verdict.checksum += found * factor;
-                    if (found != exec::narrowed(element_value(elements, place), elements.element_bytes)) {
-                        verdict.first_wrong = std::min(verdict.first_wrong, place);
+        begin(
+            0,
+            [from = own(elements.address, elements.count * elements.element_bytes),
+             to = own(address, sizeof(exec::ElementVerdict)),
+             elements] {
+                exec::ElementVerdict verdict;
+                // As threads of a kernel do: each takes every 7th element, and steps its factor back.
+                const std::uint64_t step_back = exec::inverse(exec::power(exec::kChecksumFactor, 7));
+                for (std::uint64_t thread = 0; thread < std::min<std::uint64_t>(7, elements.count);
+                     ++thread) {
+                    std::uint64_t factor = exec::power(exec::kChecksumFactor, elements.count - 1 - thread);
+                    for (std::uint64_t place = thread; place < elements.count;
+                         place += 7, factor *= step_back) {
+                        std::uint64_t found = 0;
+                        std::memcpy(&found, from + place * elements.element_bytes, elements.element_bytes);
+                        verdict.checksum += found * factor;
+                        if (found != exec::narrowed(element_value(elements, place), elements.element_bytes)) {
+                            verdict.first_wrong = std::min(verdict.first_wrong, place);
+                        }
                     }
                 }
-            }
-            std::memcpy(to, &verdict, sizeof(verdict));
-        });
+                std::memcpy(to, &verdict, sizeof(verdict));
+            });
         return {};
     }
     Result<bool> is_idle() override { return !is_stuck_; }
@@ -120,6 +129,9 @@ public:
     static void begin_on(CUstream_st* stream, std::function<void()> work) {
         auto& own = *reinterpret_cast<Stream*>(stream);
         own.device->begin(own.index, std::move(work));
+    }
+    static bool is_capturing(CUstream_st* stream) {
+        return reinterpret_cast<Stream*>(stream)->capture != nullptr;
     }
     static HostDevice& device_of(CUstream_st* stream) { return *reinterpret_cast<Stream*>(stream)->device; }
 
@@ -227,7 +239,9 @@ protected:
             run_on(stream, std::move(work));
         }
     }
-    static Failure refused(const std::string& what) { return fail(ErrorCode::kInfeasible, "transport", what); }
+    static Failure refused(const std::string& what) {
+        return fail(ErrorCode::kInfeasible, "transport", what);
+    }
 
     std::byte* own(std::uint64_t address, std::uint64_t bytes) {
         auto found = memory_.upper_bound(address);

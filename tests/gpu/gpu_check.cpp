@@ -57,18 +57,18 @@ int run_plans() {
     return failures == 0 ? 0 : 1;
 }
 
-float milliseconds(cuda::StreamDevice& device, const LoadedTable& table) {
+float milliseconds(StreamDevice& device, const LoadedTable& table) {
     constexpr int kRuns = 20;
     cudaEvent_t begin = nullptr;
     cudaEvent_t end = nullptr;
     sound(cuda::check(cudaEventCreate(&begin), "cudaEventCreate"));
     sound(cuda::check(cudaEventCreate(&end), "cudaEventCreate"));
     sound(device.launch(table));
-    sound(cuda::check(cudaEventRecord(begin, device.stream()), "cudaEventRecord"));
+    sound(cuda::check(cudaEventRecord(begin, device.stream(0)), "cudaEventRecord"));
     for (int run = 0; run < kRuns; ++run) {
         sound(device.launch(table));
     }
-    sound(cuda::check(cudaEventRecord(end, device.stream()), "cudaEventRecord"));
+    sound(cuda::check(cudaEventRecord(end, device.stream(0)), "cudaEventRecord"));
     sound(cuda::check(cudaEventSynchronize(end), "cudaEventSynchronize"));
     float time = 0;
     sound(cuda::check(cudaEventElapsedTime(&time, begin, end), "cudaEventElapsedTime"));
@@ -101,16 +101,16 @@ int measure_rates() {
             cudaEvent_t end = nullptr;
             sound(cuda::check(cudaEventCreate(&begin), "cudaEventCreate"));
             sound(cuda::check(cudaEventCreate(&end), "cudaEventCreate"));
-            sound(cuda::check(cudaEventRecord(begin, device->stream()), "cudaEventRecord"));
+            sound(cuda::check(cudaEventRecord(begin, device->stream(0)), "cudaEventRecord"));
             for (int again = 0; again < 20; ++again) {
                 sound(cuda::check(cudaMemcpyAsync(reinterpret_cast<void*>(to),
                                                   reinterpret_cast<const void*>(from),
                                                   kBytes,
                                                   cudaMemcpyDeviceToDevice,
-                                                  device->stream()),
+                                                  device->stream(0)),
                                   "cudaMemcpyAsync"));
             }
-            sound(cuda::check(cudaEventRecord(end, device->stream()), "cudaEventRecord"));
+            sound(cuda::check(cudaEventRecord(end, device->stream(0)), "cudaEventRecord"));
             sound(cuda::check(cudaEventSynchronize(end), "cudaEventSynchronize"));
             float time = 0;
             sound(cuda::check(cudaEventElapsedTime(&time, begin, end), "cudaEventElapsedTime"));
@@ -129,7 +129,8 @@ int measure_rates() {
     return failures == 0 ? 0 : 1;
 }
 
-/// One rank of NCCL that sends to itself in a group: groups, registered memory and polling, but no network.
+/// One rank of NCCL that sends to itself in a group, then by a graph: groups, registered memory, polling and capture, but no
+/// network.
 int run_self() {
 #if defined(REFIT_HAS_NCCL)
     const auto library = sound(nccl::Library::open());
@@ -141,32 +142,49 @@ int run_self() {
     const auto control = sound(join_job({}, {}, std::chrono::seconds{5}));
     program::RankProgram program;
     nccl::Communicators comms{library};
-    sound(comms.make(program, {}, *control, std::chrono::seconds{60}));
+    sound(comms.make(program, {}, {}, *control, std::chrono::seconds{60}));
     sound(comms.enroll(address, 2 * kBytes));
     RegionElements elements;
-    elements.address = address;
     elements.count = elements.extents[0] = kBytes / 2;
     elements.strides[0] = 1;
     elements.element_bytes = 2;
-    sound(device->fill(elements, false));
-    sound(library.check(library.group_start(), "ncclGroupStart"));
-    const auto sent = library.send(memory, kBytes, ncclInt8, 0, comms.all(), device->stream());
-    const auto received = library.recv(
-        static_cast<std::byte*>(memory) + kBytes, kBytes, ncclInt8, 0, comms.all(), device->stream());
-    sound(library.check(library.group_end(), "ncclGroupEnd"));
-    sound(library.check(sent, "ncclSend"));
-    sound(library.check(received, "ncclRecv"));
-    sound(comms.settle("ncclGroupEnd", std::chrono::seconds{60}));
-    ElementVerdict verdict;
-    const auto place = sound(device->allocate(sizeof(verdict)));
-    sound(device->upload(place, std::as_bytes(std::span{&verdict, 1})));
-    elements.address += kBytes;
-    sound(device->compare(elements, place));
-    sound(device->download(place, std::as_writable_bytes(std::span{&verdict, 1})));
+    const auto fill = [&](std::uint64_t place, bool is_complemented) {
+        elements.address = address + place;
+        sound(device->fill(elements, is_complemented));
+    };
+    const auto exchange = [&] {
+        sound(library.check(library.group_start(), "ncclGroupStart"));
+        const auto sent = library.send(memory, kBytes, ncclInt8, 0, comms.all(), device->stream(0));
+        const auto received = library.recv(
+            static_cast<std::byte*>(memory) + kBytes, kBytes, ncclInt8, 0, comms.all(), device->stream(0));
+        sound(library.check(library.group_end(), "ncclGroupEnd"));
+        sound(library.check(sent, "ncclSend"));
+        sound(library.check(received, "ncclRecv"));
+        sound(library.settle(comms.all(), "ncclGroupEnd", std::chrono::seconds{60}));
+    };
+    const auto place = sound(device->allocate(sizeof(ElementVerdict)));
+    int failures = 0;
+    const auto compare = [&](const char* what) {
+        ElementVerdict verdict;
+        sound(device->upload(place, std::as_bytes(std::span{&verdict, 1})));
+        elements.address = address + kBytes;
+        sound(device->compare(elements, place));
+        sound(device->download(place, std::as_writable_bytes(std::span{&verdict, 1})));
+        std::printf("NCCL self, %s: %s\n", what, verdict.first_wrong < elements.count ? "wrong" : "verified");
+        failures += verdict.first_wrong < elements.count ? 1 : 0;
+    };
+    fill(0, false);
+    exchange();
+    compare("a group");
+    fill(kBytes, true);
+    sound(device->begin_capture());
+    exchange();
+    const auto graph = sound(device->end_capture());
+    sound(device->replay(graph));
+    compare("a graph");
     sound(comms.finish(std::chrono::seconds{60}));
     sound(library.check(library.mem_free(memory), "ncclMemFree"));
-    std::printf("NCCL self: %s\n", verdict.first_wrong < elements.count ? "wrong" : "verified");
-    return verdict.first_wrong < elements.count ? 1 : 0;
+    return failures == 0 ? 0 : 1;
 #else
     return 77;
 #endif

@@ -8,9 +8,9 @@
 namespace refit::exec::nccl {
 namespace {
 
-/// Blocks of threads that one communicator may take at most. Three of a rank run beside each other, and must all find
-/// room on a GPU of 132 multiprocessors (H100) or more, or ranks could wait for each other's. Source: NCCL's own number
-/// of channels for one node of H100 or B200, 2.28.9.
+/// Blocks of threads that one communicator may take at most. Three of a rank run beside each other, and must
+/// all find room on a GPU of 132 multiprocessors (H100) or more, or ranks could wait for each other's.
+/// Source: NCCL's own number of channels for one node of H100 or B200, 2.28.9.
 constexpr int kMostBlocks = 32;
 
 ncclConfig_t config_of() {
@@ -164,7 +164,8 @@ Result<void> Communicators::enroll(std::uint64_t address, std::uint64_t bytes) {
         if (comm == nullptr) {
             continue;
         }
-        if (auto done = library_.check(library_.comm_register(comm, memory, bytes, &handle), "ncclCommRegister");
+        if (auto done =
+                library_.check(library_.comm_register(comm, memory, bytes, &handle), "ncclCommRegister");
             !done) {
             return done;
         }

@@ -14,8 +14,8 @@
 
 namespace refit::exec::nccl {
 
-/// The communicators of one rank: of all ranks and, where it helps, of its NVLink domain, for messages; and one for each
-/// group of collectives.
+/// The communicators of one rank: of all ranks and, where it helps, of its NVLink domain, for messages; and
+/// one for each group of collectives.
 class Communicators {
 public:
     explicit Communicators(const Library& library) : library_{library} {}
@@ -23,8 +23,8 @@ public:
     Communicators(const Communicators&) = delete;
     Communicators& operator=(const Communicators&) = delete;
 
-    /// Makes them all. `domains`: by rank, or nothing where none gets its own. Pre: every rank calls it, each with its own
-    /// program of the same schedule, and the same domains.
+    /// Makes them all. `domains`: by rank, or nothing where none gets its own. Pre: every rank calls it, each
+    /// with its own program of the same schedule, and the same domains.
     [[nodiscard]] Result<void> make(const program::RankProgram& program,
                                     std::span<const std::uint32_t> domains,
                                     const ProcessPlace& place,
@@ -34,7 +34,9 @@ public:
     /// Null where this rank's domain has none.
     [[nodiscard]] ncclComm_t domain() const noexcept { return domain_; }
     /// A rank's number in the domain's. Pre: it is of this rank's domain.
-    [[nodiscard]] int in_domain(std::uint32_t rank) const { return static_cast<int>(rank - first_of_domain_); }
+    [[nodiscard]] int in_domain(std::uint32_t rank) const {
+        return static_cast<int>(rank - first_of_domain_);
+    }
     [[nodiscard]] ncclComm_t group(std::uint32_t index) const { return groups_.at(index); }
     /// Tells NCCL of memory that messages lie in. All ranks register theirs, or none does.
     [[nodiscard]] Result<void> enroll(std::uint64_t address, std::uint64_t bytes);

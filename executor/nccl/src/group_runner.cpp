@@ -13,8 +13,8 @@ namespace {
 using program::Operation;
 using program::OperationKind;
 
-/// Groups that are begun and not over. More than one, so that the next is packed meanwhile; few, so that a fault is seen
-/// near where it is.
+/// Groups that are begun and not over. More than one, so that the next is packed meanwhile; few, so that a
+/// fault is seen near where it is.
 constexpr std::size_t kAhead = 8;
 
 /// Streams: 0 for what is not part of a run, then three for each channel.
@@ -140,8 +140,9 @@ Result<std::vector<double>> GroupRunner::run(std::size_t stages,
             while (done && suffering.slow_from <= wave && over <= next) {
                 done = finish_one();
             }
-            done = done && suffering.slow_from <= wave ? slow_down(9 * (Clock::now() - begun), end, steps_[next])
-                                                       : done;
+            done = done && suffering.slow_from <= wave
+                       ? slow_down(9 * (Clock::now() - begun), end, steps_[next])
+                       : done;
             if (!done) {
                 return Failure{done.error()};
             }
@@ -206,9 +207,11 @@ Result<void> GroupRunner::post(const Operation& operation, const StagedMessage& 
                                                              : static_cast<int>(operation.peer);
     switch (operation.kind) {
         case OperationKind::kSend:
-            return library_.check(library_.send(memory, message.bytes, ncclInt8, peer, comm, stream), "ncclSend");
+            return library_.check(library_.send(memory, message.bytes, ncclInt8, peer, comm, stream),
+                                  "ncclSend");
         case OperationKind::kReceive:
-            return library_.check(library_.recv(memory, message.bytes, ncclInt8, peer, comm, stream), "ncclRecv");
+            return library_.check(library_.recv(memory, message.bytes, ncclInt8, peer, comm, stream),
+                                  "ncclRecv");
         case OperationKind::kBroadcast:
             return broadcast(operation, memory, {0, message.bytes}, 0, step);
         case OperationKind::kAllGather:
@@ -254,8 +257,8 @@ ncclComm_t GroupRunner::comm_of(const PostedGroup& group) const {
     return comms_.group(group.group);
 }
 
-/// Flips a bit of the first that the group gives, once that is packed. Where it lies in a region it is flipped back after
-/// the run, so that the rank's own weights stay what they are.
+/// Flips a bit of the first that the group gives, once that is packed. Where it lies in a region it is
+/// flipped back after the run, so that the rank's own weights stay what they are.
 Result<void> GroupRunner::corrupt(const Step& step, Clock::time_point end) {
     const auto& operations = program_->waves[step.group.wave].operations;
     for (const StagedMessage& message : step.messages) {
@@ -282,7 +285,8 @@ Failure GroupRunner::late(const Step& step) const {
     std::string who;
     for (const auto place : step.group.operations) {
         const Operation& operation = program_->waves[step.group.wave].operations[place];
-        who += operation.is_collective() ? " a group of " + std::to_string(program_->groups[operation.group].size())
+        who += operation.is_collective()
+                   ? " a group of " + std::to_string(program_->groups[operation.group].size())
                : operation.kind == OperationKind::kSend ? " to " + std::to_string(operation.peer)
                                                         : " from " + std::to_string(operation.peer);
     }
@@ -318,7 +322,8 @@ Result<void> GroupRunner::slow_down(Clock::duration pause, Clock::time_point end
         if (Clock::now() >= end) {
             return late(step);
         }
-        std::this_thread::sleep_for(std::min<Clock::duration>(std::chrono::milliseconds{1}, until - Clock::now()));
+        std::this_thread::sleep_for(
+            std::min<Clock::duration>(std::chrono::milliseconds{1}, until - Clock::now()));
     }
     return {};
 }
@@ -374,7 +379,8 @@ Result<std::optional<std::string>> GroupRunner::capture(std::chrono::millisecond
         if (!made) {
             // A device that cannot capture is no fault of the communicators.
             auto sound = comms_.health();
-            return sound ? Result<std::optional<std::string>>{made.error().front().message} : Failure{sound.error()};
+            return sound ? Result<std::optional<std::string>>{made.error().front().message}
+                         : Failure{sound.error()};
         }
         graphs.push_back(*made);
         first = next;
@@ -383,12 +389,15 @@ Result<std::optional<std::string>> GroupRunner::capture(std::chrono::millisecond
     return std::optional<std::string>{};
 }
 
-Result<GroupRunner::Graph> GroupRunner::capture(std::size_t first, std::size_t end, Clock::time_point deadline) {
+Result<GroupRunner::Graph> GroupRunner::capture(std::size_t first,
+                                                std::size_t end,
+                                                Clock::time_point deadline) {
     if (auto begun = device_.begin_capture(); !begun) {
         return Failure{begun.error()};
     }
     const auto record = [&]() -> Result<void> {
-        // Streams join the capture by waiting for its beginning, and stream 0 waits for all of them at its end.
+        // Streams join the capture by waiting for its beginning, and stream 0 waits for all of them at its
+        // end.
         auto done = device_.set_mark(joins_.front(), 0);
         for (std::uint32_t stream = 1; done && stream < kStreams; ++stream) {
             done = device_.await_mark(stream, joins_.front());

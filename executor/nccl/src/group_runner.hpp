@@ -27,9 +27,10 @@ struct Suffering {
     std::uint32_t corrupt_wave = program::kNone;          ///< In which a bit of what it sends is flipped.
 };
 
-/// Runs one rank's groups: each is packed, goes over the wire and is unpacked on streams of its channel, so that while one
-/// is on the wire the next is packed and the last unpacked. A group waits only for those that it names (posting.hpp), not
-/// for its wave. Whatever waits, waits with a look at the clock and at what NCCL says of the peers.
+/// Runs one rank's groups: each is packed, goes over the wire and is unpacked on streams of its channel, so
+/// that while one is on the wire the next is packed and the last unpacked. A group waits only for those that
+/// it names (posting.hpp), not for its wave. Whatever waits, waits with a look at the clock and at what NCCL
+/// says of the peers.
 class GroupRunner {
 public:
     GroupRunner(const Library& library, StreamDevice& device, const Communicators& comms)
@@ -44,15 +45,15 @@ public:
                                        std::vector<PostedGroup> groups,
                                        const RankView& view,
                                        std::uint64_t staging);
-    /// One run of all groups. Returns seconds: of all, then spent on the waves of each of `stages`. Errors: of NCCL and the
-    /// device; "deadline", naming the first group that was not done.
+    /// One run of all groups. Returns seconds: of all, then spent on the waves of each of `stages`. Errors:
+    /// of NCCL and the device; "deadline", naming the first group that was not done.
     [[nodiscard]] Result<std::vector<double>> run(std::size_t stages,
                                                   std::chrono::milliseconds deadline,
                                                   const Suffering& suffering);
 
-    /// Captures the groups of each stage as one CUDA graph. Pre: a run is over, so that NCCL has its connections; all ranks
-    /// capture, or none. Returns why it did not work, or nothing; then the next runs replay the graphs. Errors: of NCCL,
-    /// after which nothing more can be run.
+    /// Captures the groups of each stage as one CUDA graph. Pre: a run is over, so that NCCL has its
+    /// connections; all ranks capture, or none. Returns why it did not work, or nothing; then the next runs
+    /// replay the graphs. Errors: of NCCL, after which nothing more can be run.
     [[nodiscard]] Result<std::optional<std::string>> capture(std::chrono::milliseconds deadline);
     /// The next runs post groups themselves again: some rank could not capture.
     void drop_graphs() noexcept { graphs_.clear(); }
@@ -92,10 +93,14 @@ private:
     [[nodiscard]] Result<void> corrupt(const Step& step, Clock::time_point end);
     [[nodiscard]] Result<void> flip(std::uint64_t address);
     [[nodiscard]] Result<void> until(std::uint32_t mark, Clock::time_point end, const Step& step) const;
-    [[nodiscard]] Result<void> slow_down(Clock::duration pause, Clock::time_point end, const Step& step) const;
+    [[nodiscard]] Result<void> slow_down(Clock::duration pause,
+                                         Clock::time_point end,
+                                         const Step& step) const;
     [[nodiscard]] Result<std::vector<double>> run_graphs(std::vector<double> times, Clock::time_point end);
     [[nodiscard]] Result<Graph> capture(std::size_t first, std::size_t end, Clock::time_point deadline);
-    [[nodiscard]] std::uint32_t stage_of(const Step& step) const { return program_->waves[step.group.wave].stage; }
+    [[nodiscard]] std::uint32_t stage_of(const Step& step) const {
+        return program_->waves[step.group.wave].stage;
+    }
     [[nodiscard]] ncclComm_t comm_of(const PostedGroup& group) const;
     [[nodiscard]] Failure late(const Step& step) const;
 

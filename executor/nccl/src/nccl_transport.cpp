@@ -122,7 +122,8 @@ public:
         }
         control_ = std::move(*control);
         program_ = job.schedule->program_of(place_.rank);
-        domains_ = job.one_communicator ? std::vector<std::uint32_t>{} : domains_to_split(job.domain_starts, place_.ranks);
+        domains_ = job.one_communicator ? std::vector<std::uint32_t>{}
+                                        : domains_to_split(job.domain_starts, place_.ranks);
         groups_ = posted_groups(program_, domains_);
         for (auto step : {&NcclTransport::greet, &NcclTransport::allocate_all, &NcclTransport::connect}) {
             if (auto done = (this->*step)(); !done) {
@@ -207,11 +208,13 @@ private:
         return suffering;
     }
 
-    /// All ranks replay graphs, or none does: one that injects a fault into a wave, or that cannot capture, keeps the others
-    /// from it too. Source: NCCL's guide, "Using NCCL with CUDA Graphs": capture must be uniform over all ranks.
+    /// All ranks replay graphs, or none does: one that injects a fault into a wave, or that cannot capture,
+    /// keeps the others from it too. Source: NCCL's guide, "Using NCCL with CUDA Graphs": capture must be
+    /// uniform over all ranks.
     Result<void> capture() {
         const auto own = suffering();
-        const bool is_sound = !own.before_wave && own.slow_from == program::kNone && own.corrupt_wave == program::kNone;
+        const bool is_sound =
+            !own.before_wave && own.slow_from == program::kNone && own.corrupt_wave == program::kNone;
         const auto told = control_->exchange(is_sound ? "1" : "0", job_.deadline);
         if (!told) {
             return Failure{told.error()};

@@ -31,8 +31,8 @@ struct StagedWave {
 /// registered buffer.
 inline constexpr std::uint64_t kZeroCopyBytes = std::uint64_t{256} << 10U;
 
-/// Operations of a wave by their places in it, ascending, with their messages in staging from `staging` on where they are
-/// not moved where they lie.
+/// Operations of a wave by their places in it, ascending, with their messages in staging from `staging` on
+/// where they are not moved where they lie.
 [[nodiscard]] StagedWave staged_operations(const program::Wave& wave,
                                            std::span<const std::uint32_t> operations,
                                            const RankView& view,

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport of NCCL, a rank a thread, over a NCCL and devices of host memory: all of it but the calls
+// themselves.
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "async_device.hpp"
+#include "fake_nccl.hpp"
+#include "nccl_transport_on.hpp"
+#include "posting_check.hpp"
+#include "refit/exec/host.hpp"
+#include "refit/exec/measure.hpp"
+#include "small_jobs.hpp"
+
+namespace refit::exec {
+namespace {
+
+using namespace std::chrono_literals;
+using testing_support::AsyncDevice;
+
+/// How the ranks' devices and jobs differ.
+struct Ways {
+    bool runs_one_kernel = false;
+    std::uint32_t cannot_capture = program::kNone;  ///< A rank whose device refuses.
+    std::chrono::microseconds pause{0};             ///< That what rank 3 begins takes at least.
+    std::function<void(std::uint32_t rank, Job& job)> change;
+};
+
+struct Outcome {
+    Result<Measurement> measured = Failure{{}};
+    std::string machine;
+    std::size_t replays = 0;
+};
+
+/// Runs a job with a thread for each rank.
+std::vector<Outcome> run_ranks(const Job& job, const Repeats& repeats, const Ways& ways = {}) {
+    testing_support::reset_nccl();
+    const auto ranks = job.schedule->ranks();
+    const auto library = testing_support::fake_nccl();
+    static int jobs = 0;
+    const auto meeting = std::filesystem::temp_directory_path() /
+                         ("refit-nccl-" + std::to_string(::getpid()) + "-" + std::to_string(++jobs));
+    std::vector<Outcome> outcomes(ranks);
+    std::vector<std::thread> threads;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+            Job own = job;
+            if (ways.change) {
+                ways.change(rank, own);
+            }
+            auto device = std::make_unique<AsyncDevice>(rank, ways.runs_one_kernel);
+            auto* const kept = device.get();
+            kept->cannot_capture_ = rank == ways.cannot_capture;
+            kept->pause_ = rank == 3 ? ways.pause : 0us;
+            const auto transport = nccl::make_transport_on(library,
+                                                           std::move(device),
+                                                           [](bool) {},
+                                                           {rank, ranks, 0},
+                                                           {"file://" + meeting.string(), {}});
+            outcomes[rank].measured = measure(*transport, own, repeats);
+            outcomes[rank].machine = transport->machine();
+            outcomes[rank].replays = kept->replays_;
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(testing_support::nccl_faults(), std::vector<std::string>{});
+    EXPECT_EQ(testing_support::nccl_counts().communicators, 0) << "left behind";
+    return outcomes;
+}
+
+program::Settings tight_settings() {
+    program::Settings settings;
+    settings.most_operations = 4;
+    settings.wave_bytes = Bytes{2000U};
+    settings.pack_bytes = Bytes{3000U};
+    settings.least_chunk = Bytes{256U};
+    return settings;
+}
+
+/// Small plans by four methods on 12 to 16 ranks, in domains of four: every `step`-th.
+std::vector<testing_support::SmallJob> plans(std::size_t step) {
+    std::vector<testing_support::SmallJob> jobs;
+    std::size_t turn = 0;
+    for (const auto& [name, layout] : testing_support::layouts_of_16()) {
+        for (const Method method : testing_support::kMethods) {
+            if (turn++ % step == 0) {
+                jobs.push_back(testing_support::job_of(name, layout, method, 4));
+            }
+        }
+    }
+    return jobs;
+}
+
+/// `repeats` as the ranks had them: each run has values of its own.
+void expect_like_host(const std::vector<Outcome>& outcomes,
+                      const Job& job,
+                      const Repeats& repeats,
+                      const std::string& name) {
+    Job sound = job;
+    sound.injections.clear();
+    const auto host = make_host_transport();
+    const auto expected = measure(*host, sound, repeats).value();
+    for (const Outcome& outcome : outcomes) {
+        ASSERT_TRUE(outcome.measured.has_value()) << name << ": " << outcome.measured.error().front().message;
+        EXPECT_EQ(outcome.measured->elements, expected.elements) << name;
+        for (std::size_t rank = 0; rank < expected.records.size(); ++rank) {
+            EXPECT_EQ(outcome.measured->records[rank].checksum, expected.records[rank].checksum) << name;
+        }
+    }
+}
+
+TEST(Nccl, VerifiesEveryPlanWhateverTheOrderOfStreamsAndLeavesTheRecordsThatTheHostDoes) {
+    std::size_t turn = 0;
+    for (const auto& small : plans(1)) {
+        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : tight_settings());
+        Job job;
+        job.schedule = &schedule;
+        job.deadline = 20s;
+        job.domain_starts = testing_support::starts_of(small.cluster);
+        job.one_communicator = turn % 3 == 0;
+        // On devices that run one kernel of NCCL at a time, too: no rank waits for one that another has not
+        // begun.
+        const auto outcomes = run_ranks(job, {0, 2}, {turn++ % 2 == 0, program::kNone, 0us, {}});
+        expect_like_host(outcomes, job, {0, 2}, small.name);
+        EXPECT_EQ(testing_support::nccl_counts().splits,
+                  job.one_communicator ? 0 : static_cast<int>(schedule.ranks()));
+        EXPECT_EQ(outcomes.front().machine.find("a communicator for each domain") == std::string::npos,
+                  job.one_communicator);
+    }
+}
+
+TEST(Nccl, ReplaysGraphsOnAllRanksOrOnNone) {
+    for (const auto& small : plans(5)) {
+        const auto schedule = small.schedule(tight_settings());
+        Job job;
+        job.schedule = &schedule;
+        job.deadline = 20s;
+        job.graphs = true;
+        job.domain_starts = testing_support::starts_of(small.cluster);
+        for (const std::uint32_t unable : {program::kNone, 5U}) {
+            const auto outcomes = run_ranks(job, {1, 2}, {false, unable, 0us, {}});
+            expect_like_host(outcomes, job, {1, 2}, small.name);
+            for (const Outcome& outcome : outcomes) {
+                EXPECT_TRUE(unable == program::kNone || outcome.replays == 0) << small.name;
+            }
+            EXPECT_EQ(outcomes[0].replays > 0, unable == program::kNone) << small.name;
+            EXPECT_EQ(outcomes[0].machine.find("CUDA graphs") != std::string::npos, unable == program::kNone);
+        }
+    }
+}
+
+/// EP8 to TP2 x DP4 in domains of 8.
+struct Sixteen {
+    testing_support::SmallJob small;
+    program::Schedule schedule;
+    Job job;
+    explicit Sixteen(Method method)
+        : small{testing_support::job_of("", testing_support::layouts_of_16()[1].second, method, 8)},
+          schedule{small.schedule()} {
+        job.schedule = &schedule;
+        job.deadline = 20s;
+        job.domain_starts = testing_support::starts_of(small.cluster);
+    }
+};
+
+// Replicas of generators are of one domain: what they pass on goes over its communicator.
+TEST(Nccl, MovesWhatStaysInADomainOverItsCommunicator) {
+    Sixteen job{Method::kOptimal};
+    (void)run_ranks(job.job, {0, 1});
+    const int inside = testing_support::nccl_counts().domain_kernels;
+    EXPECT_GT(testing_support::nccl_counts().kernels, inside);
+    EXPECT_GE(inside, 8);
+    job.job.one_communicator = true;
+    (void)run_ranks(job.job, {0, 1});
+    EXPECT_EQ(testing_support::nccl_counts().domain_kernels, 0);
+}
+
+TEST(Nccl, NamesTheElementThatWasSpoiledAndWhoGaveItAndKeepsTheSource) {
+    Sixteen job{Method::kDirect};
+    job.job.injections = {{InjectionKind::kCorrupts, 2, 0}};
+    job.job.graphs = true;
+    for (const Outcome& outcome : run_ranks(job.job, {1, 2})) {
+        ASSERT_FALSE(outcome.measured.has_value());
+        const Fault& fault = outcome.measured.error().front();
+        EXPECT_EQ(fault.rule, "not-verified");
+        EXPECT_NE(fault.message.find("from rank 2"), std::string::npos) << fault.message;
+        EXPECT_EQ(outcome.measured.error().size(), 1U) << "the old weights are lost";
+        EXPECT_EQ(outcome.replays, 0U);
+    }
+}
+
+// All that rank 3 begins takes it 3 ms: packing, the wire and unpacking of a group 9 ms, and ten times as
+// long 90 ms.
+TEST(Nccl, TakesTenTimesAsLongOnASlowRankAndVerifies) {
+    Sixteen job{Method::kDirect};
+    job.job.injections = {{InjectionKind::kSlows, 3, 0}};
+    const auto slow = run_ranks(job.job, {0, 1}, {false, program::kNone, 3ms, {}});
+    expect_like_host(slow, job.job, {0, 1}, "slow");
+    EXPECT_GE(slow[0].measured->ranks[3].seconds.value(), 0.09);
+}
+
+// A group takes it 180 ms, so ten times as long is past the deadline.
+TEST(Nccl, NamesASlowRankAtTheDeadline) {
+    Sixteen job{Method::kDirect};
+    job.job.deadline = 1500ms;
+    job.job.injections = {{InjectionKind::kSlows, 3, 0}};
+    const auto outcomes = run_ranks(job.job, {0, 1}, {false, program::kNone, 60ms, {}});
+    for (const Outcome& outcome : outcomes) {
+        ASSERT_FALSE(outcome.measured.has_value());
+        EXPECT_EQ(outcome.measured.error().size(), 1U) << "the old weights are lost";
+    }
+    EXPECT_EQ(outcomes[3].measured.error().front().rule, "deadline");
+    EXPECT_NE(outcomes[3].measured.error().front().message.find("rank 3 was not done with wave 1 of "),
+              std::string::npos)
+        << outcomes[3].measured.error().front().message;
+}
+
+// A rank whose NCCL says nothing any more ends all at the deadline.
+TEST(Nccl, EndsAtTheDeadlineWhereNcclSaysNothing) {
+    Sixteen job{Method::kDirect};
+    job.job.deadline = 1500ms;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto outcomes =
+        run_ranks(job.job, {0, 1}, {false, program::kNone, 0us, [](std::uint32_t rank, Job&) {
+                                        if (rank == 0) {
+                                            testing_support::fail_groups_after(5, true);
+                                        }
+                                    }});
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+    bool is_named = false;
+    for (const Outcome& outcome : outcomes) {
+        ASSERT_FALSE(outcome.measured.has_value());
+        is_named = is_named || outcome.measured.error().front().message.find(" at the deadline; messages ") !=
+                                   std::string::npos;
+    }
+    EXPECT_TRUE(is_named);
+}
+
+// A rank that NCCL tells of a fault aborts; its peers hear of it, and all end long before the deadline.
+TEST(Nccl, EndsOnAllRanksWhereOneFailsInTheMidst) {
+    Sixteen job{Method::kDirect};
+    const auto begin = std::chrono::steady_clock::now();
+    const auto outcomes =
+        run_ranks(job.job, {0, 1}, {false, program::kNone, 0us, [](std::uint32_t rank, Job&) {
+                                        if (rank == 0) {
+                                            testing_support::fail_groups_after(11);
+                                        }
+                                    }});
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
+    for (const Outcome& outcome : outcomes) {
+        ASSERT_FALSE(outcome.measured.has_value());
+        EXPECT_EQ(outcome.measured.error().size(), 1U) << "the old weights are lost";
+    }
+}
+
+TEST(Nccl, RefusesRanksThatSplitUnlikeTheOthers) {
+    Sixteen job{Method::kDirect};
+    const auto outcomes =
+        run_ranks(job.job, {0, 1}, {false, program::kNone, 0us, [](std::uint32_t rank, Job& own) {
+                                        own.one_communicator = rank == 6;
+                                    }});
+    for (const Outcome& outcome : outcomes) {
+        ASSERT_FALSE(outcome.measured.has_value());
+        EXPECT_EQ(outcome.measured.error().front().rule, "other-plan");
+    }
+}
+
+}  // namespace
+}  // namespace refit::exec
