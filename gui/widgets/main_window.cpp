@@ -11,33 +11,30 @@
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QFile>
+#include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QMimeData>
-#include <QProgressBar>
-#include <QPushButton>
+#include <QPixmapCache>
 #include <QScrollArea>
 #include <QSignalBlocker>
-#include <QSplitter>
 #include <QStatusBar>
-#include <QTabBar>
 #include <QTextBrowser>
 #include <QTimer>
 #include <QToolBar>
 #include <QUrl>
-#include <QVBoxLayout>
 
 #include "panels.hpp"
 #include "refit/gui/commands.hpp"
 #include "refit/gui/open.hpp"
 #include "refit/gui/table.hpp"
 #include "scene_view.hpp"
+#include "text.hpp"
+#include "view_panes.hpp"
 
 namespace refit::gui {
 namespace {
-
-QString text(std::string_view value) { return QString::fromUtf8(value.data(), static_cast<qsizetype>(value.size())); }
 
 QColor ink(Theme theme, Ink what) { return to_color(colour_of(theme, what)); }
 
@@ -64,6 +61,7 @@ QPalette palette_of(Theme theme) {
 }  // namespace
 
 MainWindow::MainWindow(io::Library library, const QString& settings) : library_{std::move(library)}, settings_file_{settings} {
+    give_pictures_back_at_once();
     install_scene_accessibility();
     setWindowTitle(QStringLiteral("Refit"));
     setAcceptDrops(true);
@@ -82,58 +80,18 @@ MainWindow::MainWindow(io::Library library, const QString& settings) : library_{
     apply_theme();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow() {
+    // Qt keeps what it drew of sliders and boxes, up to 10 MB, under keys that no other window has.
+    QPixmapCache::clear();
+}
 
 void MainWindow::make_view() {
-    auto* both = new QSplitter{Qt::Horizontal};
-    both->setChildrenCollapsible(false);
-    both->addWidget(make_pane(tabs_, view_, QStringLiteral("Picture")));
-    both->addWidget(make_pane(beside_tabs_, beside_, QStringLiteral("Picture beside")));
-    view_->setObjectName(QStringLiteral("picture"));
-    beside_->parentWidget()->hide();
-    setCentralWidget(both);
-    connect(tabs_, &QTabBar::currentChanged, this, [this](int index) { set_view(static_cast<View>(index)); });
-    connect(beside_tabs_, &QTabBar::currentChanged, this, [this](int index) { set_beside(static_cast<View>(index)); });
-    make_search();
-}
-
-QWidget* MainWindow::make_pane(QTabBar*& tabs, SceneView*& view, const QString& name) {
-    auto* pane = new QWidget;
-    auto* column = new QVBoxLayout{pane};
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    tabs = new QTabBar;
-    tabs->setAccessibleName(QStringLiteral("Views of ") + name.toLower());
-    tabs->setExpanding(false);
-    tabs->setDocumentMode(true);
-    for (const auto one : kViews) {
-        tabs->addTab(text(title_of(one)));
-    }
-    view = new SceneView;
-    view->setAccessibleName(name);
-    column->addWidget(tabs);
-    column->addWidget(view, 1);
-    view->on_select = [this](const Target& target) { select(target); };
-    view->on_drill = [this](const Target& target) { drill(target, 1); };
-    view->on_rise = [this] { drill({}, -1); };
-    view->on_zoom = [this](double factor, double about) { zoom(factor, about); };
-    view->on_pan = [this](double share) { pan(share); };
-    view->on_range = [this](double from, double to) {
-        const auto window = state().window.value_or(TimeWindow{0.0, end()});
-        auto next = state();
-        next.window = TimeWindow{window.from + from * window.length(), window.from + to * window.length()};
-        look(next);
-    };
-    view->on_scroll = [this](double pixels) {
-        auto next = state();
-        next.scroll = std::max(0.0, next.scroll + pixels);
-        views_.push(next, "scroll");
-        refresh();
-    };
-    return pane;
-}
-
-void MainWindow::make_search() {
+    panes_ = new ViewPanes;
+    view().setObjectName(QStringLiteral("picture"));
+    panes_->on_view = [this](std::size_t pane, View view) { pane == 0 ? set_view(view) : set_beside(view); };
+    connect_pane(0);
+    connect_pane(1);
+    setCentralWidget(panes_);
     auto* bar = addToolBar(QStringLiteral("Search"));
     bar->setObjectName(QStringLiteral("search-bar"));
     search_ = new QLineEdit;
@@ -149,7 +107,23 @@ void MainWindow::make_search() {
         search_->setToolTip(text(why.empty() ? filter_help() : why));
         tell(text(why));
     });
-    connect(search_, &QLineEdit::returnPressed, view_, [this] { view_->setFocus(); });
+    connect(search_, &QLineEdit::returnPressed, this, [this] { active().setFocus(); });
+}
+
+void MainWindow::connect_pane(std::size_t pane) {
+    auto& view = panes_->picture(pane);
+    view.on_select = [this](const Target& target) { select(target); };
+    view.on_drill = [this](const Target& target) { drill(target, 1); };
+    view.on_rise = [this] { drill({}, -1); };
+    view.on_zoom = [this](double factor, double about) { zoom(factor, about); };
+    view.on_pan = [this](double share) { pan(share); };
+    view.on_range = [this](double from, double to) {
+        const auto window = state().window.value_or(TimeWindow{0.0, end()});
+        auto next = state();
+        next.window = TimeWindow{window.from + from * window.length(), window.from + to * window.length()};
+        look(next);
+    };
+    view.on_scroll = [this, pane](double pixels) { scroll(pixels, pane); };
 }
 
 void MainWindow::make_docks() {
@@ -170,19 +144,6 @@ void MainWindow::make_docks() {
     details_->setMinimumWidth(250);
     details_->setFrameShape(QFrame::NoFrame);
     dock(QStringLiteral("Details"), details_, Qt::RightDockWidgetArea);
-    make_bottom_docks();
-    make_status();
-}
-
-QDockWidget* MainWindow::dock(const QString& title, QWidget* widget, Qt::DockWidgetArea area) {
-    auto* frame = new QDockWidget{title, this};
-    frame->setObjectName(title);
-    frame->setWidget(widget);
-    addDockWidget(area, frame);
-    return frame;
-}
-
-void MainWindow::make_bottom_docks() {
     result_ = new QLabel;
     result_->setWordWrap(true);
     result_->setContentsMargins(10, 2, 10, 2);
@@ -203,24 +164,22 @@ void MainWindow::make_bottom_docks() {
     splitDockWidget(findChild<QDockWidget*>(QStringLiteral("Result")), time, Qt::Vertical);
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
-}
-
-void MainWindow::make_status() {
-    progress_ = new QProgressBar;
-    progress_->setRange(0, 100);
-    progress_->setMaximumWidth(220);
-    progress_->setAccessibleName(QStringLiteral("Progress"));
-    progress_->hide();
-    cancel_ = new QPushButton{QStringLiteral("Cancel")};
-    cancel_->hide();
-    connect(cancel_, &QPushButton::clicked, this, [this] {
+    busy_ = new BusyBar;
+    busy_->on_cancel = [this] {
         answers_.cancel();
         is_busy_ = false;
         refresh_side();
         tell(QStringLiteral("Cancelled; the last answer stays"));
-    });
-    statusBar()->addPermanentWidget(progress_);
-    statusBar()->addPermanentWidget(cancel_);
+    };
+    statusBar()->addPermanentWidget(busy_);
+}
+
+QDockWidget* MainWindow::dock(const QString& title, QWidget* widget, Qt::DockWidgetArea area) {
+    auto* frame = new QDockWidget{title, this};
+    frame->setObjectName(title);
+    frame->setWidget(widget);
+    addDockWidget(area, frame);
+    return frame;
 }
 
 void MainWindow::make_menus() {
@@ -263,35 +222,49 @@ std::size_t MainWindow::times_run(std::string_view command) const {
     return found == runs_.end() ? 0 : found->second;
 }
 
+/// Runs on this window's thread what the worker has found, unless something newer was asked since.
+void MainWindow::deliver(const Worker::IsStale& is_stale, std::function<void()> what) {
+    QMetaObject::invokeMethod(this, [is_stale, what = std::move(what)] {
+        if (!is_stale()) {
+            what();
+        }
+    }, Qt::QueuedConnection);
+}
+
+Steps MainWindow::steps(const Worker::IsStale& is_stale) {
+    return {is_stale,
+            [this, is_stale](const std::string& what, double done) { deliver(is_stale, [this, what, done] { busy_->tell(text(what), done); }); },
+            [this, is_stale](std::shared_ptr<const Answer> first) {
+                deliver(is_stale, [this, first = std::move(first)] { take(first, {}, true); });
+            }};
+}
+
 void MainWindow::ask(bool is_draft) {
     auto question = edits_.present().question;
     question.is_draft = is_draft;
     is_busy_ = true;
     answers_.post([this, question = std::move(question), base = answer_](const Worker::IsStale& is_stale) {
-        const Steps steps{is_stale, [&](const std::string& what, double done) {
-                              QMetaObject::invokeMethod(this, [this, is_stale, what, done] {
-                                  if (!is_stale()) {
-                                      progress_->setValue(static_cast<int>(done * 100.0));
-                                      progress_->setFormat(text(what));
-                                      progress_->setVisible(true);
-                                      cancel_->setVisible(true);
-                                  }
-                              }, Qt::QueuedConnection);
-                          }};
-        auto made = answer(question, library_, steps, base.get());
-        if (is_stale()) {
-            return;
-        }
-        QMetaObject::invokeMethod(this, [this, is_stale, question, made = std::move(made)]() mutable {
-            if (!is_stale()) {
-                made ? take(std::move(*made), {}, question) : take(nullptr, std::move(made.error()), question);
-            }
-        }, Qt::QueuedConnection);
+        auto made = answer(question, library_, steps(is_stale), base.get());
+        deliver(is_stale, [this, made = std::move(made)] { made ? take(*made, {}) : take(nullptr, made.error()); });
     });
 }
 
-void MainWindow::take(std::shared_ptr<const Answer> made, Faults faults, const Question& question) {
-    is_busy_ = false;
+/// Reads a large file on the worker. Until it is read, all stays as it is, also where it is given up.
+void MainWindow::load(const std::string& target) {
+    is_busy_ = true;
+    busy_->tell(QStringLiteral("reading ") + QFileInfo{text(target)}.fileName(), 0.0);
+    answers_.post([this, target, current = question()](const Worker::IsStale& is_stale) {
+        auto opened = open_any(target, current, library_);
+        deliver(is_stale, [this, target, opened = std::move(opened)] {
+            is_busy_ = false;
+            take_opened(target, opened);
+        });
+    });
+}
+
+/// `is_first`: there is more to come.
+void MainWindow::take(std::shared_ptr<const Answer> made, Faults faults, bool is_first) {
+    is_busy_ = is_first;
     faults_ = std::move(faults);
     if (made) {
         const bool is_other = !answer_ || answer_->scenario.cluster.gpus() != made->scenario.cluster.gpus() || answer_->scenario.model.id() != made->scenario.model.id();
@@ -310,7 +283,6 @@ void MainWindow::take(std::shared_ptr<const Answer> made, Faults faults, const Q
             views_.push(next, "window");
         }
     }
-    (void)question;
     compose();
     refresh();
 }
@@ -325,12 +297,27 @@ void MainWindow::compose() {
     }
 }
 
-void MainWindow::show_in(SceneView& view, View what) {
-    view.set_selection(state().selection);
+ViewState MainWindow::active_state() const { return state_of(panes_->active()); }
+SceneView& MainWindow::active() const { return panes_->picture(panes_->active()); }
+SceneView& MainWindow::view() const { return panes_->picture(0); }
+SceneView& MainWindow::beside() const { return panes_->picture(1); }
+
+/// Two views share all but which one it is and how far it is scrolled.
+ViewState MainWindow::state_of(std::size_t pane) const {
+    auto how = state();
+    if (pane == 1) {
+        how.view = tastes_.beside.value_or(how.view);
+        how.scroll = beside_scroll_;
+    }
+    return how;
+}
+
+void MainWindow::show_in(std::size_t pane) {
+    auto& view = panes_->picture(pane);
+    auto how = state_of(pane);
+    view.set_selection(how.selection);
     if (shown_ && (faults_.empty() || !shown_->a.report.refused.empty())) {
-        auto how = state();
-        how.view = what;
-        view.show_scene([shown = shown_, how](double width, double height) { return make_scene(*shown, how, width, height); });
+        view.show_scene([shown = shown_, how = std::move(how)](double width, double height) { return make_scene(*shown, how, width, height); });
     } else if (!faults_.empty()) {
         auto lines = lines_of(faults_);
         lines.emplace_back("Undo (Ctrl+Z) takes the last change back; the left panel applies a suggestion with one click.");
@@ -343,9 +330,9 @@ void MainWindow::show_in(SceneView& view, View what) {
 }
 
 void MainWindow::refresh() {
-    show_in(*view_, state().view);
+    show_in(0);
     if (tastes_.beside) {
-        show_in(*beside_, *tastes_.beside);
+        show_in(1);
     }
     if (shown_ && (faults_.empty() || !shown_->a.report.refused.empty())) {
         strip_->show_scene([shown = shown_, how = state()](double width, double height) { return make_strip(*shown, how, width, height); });
@@ -357,12 +344,12 @@ void MainWindow::refresh_side() {
     panel_->show_question(question(), answer_.get(), faults_);
     details_->setHtml(shown_ ? to_html(details_of(*shown_, state())) : QString{});
     result_->setText(shown_ ? text(result_text(*shown_)) : QString{});
-    progress_->setVisible(is_busy_ && progress_->isVisible());
-    cancel_->setVisible(progress_->isVisible());
+    result_->setToolTip(result_->text());  // A small window cuts it.
+    busy_->setVisible(is_busy_ && busy_->isVisible());
     const auto* name = question().draft.find("name");
     setWindowTitle(text((name != nullptr ? name->text : std::string{"a scenario"}) + (edits_.can_undo() ? " (changed)" : "") + " - Refit"));
-    const QSignalBlocker blocked{tabs_};
-    tabs_->setCurrentIndex(static_cast<int>(state().view));
+    panes_->show_tab(0, state().view);
+    panes_->show_tab(1, state_of(1).view);
     if (auto* undo = findChild<QAction*>(QStringLiteral("undo"))) {
         undo->setEnabled(edits_.can_undo());
         findChild<QAction*>(QStringLiteral("redo"))->setEnabled(edits_.can_redo());
@@ -376,9 +363,10 @@ void MainWindow::apply_theme() {
     font.setFamily(font_family());
     font.setPixelSize(static_cast<int>(13.0 * tastes_.text_scale));
     QApplication::setFont(font);
-    for (auto* one : {view_, beside_, strip_}) {
+    for (auto* one : {&view(), &beside(), strip_}) {
         one->set_style({theme(), tastes_.text_scale});
     }
+    panes_->set_theme(theme());
     refresh_side();
 }
 
@@ -412,10 +400,12 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 }
 
 void MainWindow::finish() {
-    answers_.finish();
-    QCoreApplication::sendPostedEvents(this);
-    view_->finish();
-    beside_->finish();
+    do {
+        answers_.finish();
+        QCoreApplication::sendPostedEvents(this);
+    } while (is_busy_);
+    view().finish();
+    beside().finish();
     strip_->finish();
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include <QMainWindow>
 
@@ -20,16 +19,15 @@
 class QDockWidget;
 class QLabel;
 class QLineEdit;
-class QProgressBar;
-class QPushButton;
-class QTabBar;
 class QTextBrowser;
 class QTimer;
 
 namespace refit::gui {
 
+class BusyBar;
 class ScenarioPanel;
 class SceneView;
+class ViewPanes;
 
 /// The program's window: one question, one selection, one filter and one window of time for all views.
 class MainWindow : public QMainWindow {
@@ -38,7 +36,7 @@ public:
     MainWindow(io::Library library, const QString& settings);
     ~MainWindow() override;
 
-    /// Opens what `open_any` takes; faults are shown in place of the view.
+    /// Opens what `open_any` takes, large files on a worker; faults are shown in place of the view.
     void open(const std::string& target);
     void start(Opened opened);
     /// Opens what was left unsaved by a crash, else the first example.
@@ -66,15 +64,16 @@ public:
     [[nodiscard]] const Answer* shown() const noexcept { return shown_.get(); }
     [[nodiscard]] const Faults& faults() const noexcept { return faults_; }
     [[nodiscard]] Theme theme() const;
-    [[nodiscard]] SceneView& view() noexcept { return *view_; }
-    [[nodiscard]] SceneView& beside() noexcept { return *beside_; }
+    [[nodiscard]] SceneView& view() const;
+    [[nodiscard]] SceneView& beside() const;
+    [[nodiscard]] ViewPanes& panes() const noexcept { return *panes_; }
+    [[nodiscard]] ViewState active_state() const;  ///< Of the view that commands act on.
     [[nodiscard]] RecentFiles& recent() noexcept { return recent_; }
     [[nodiscard]] QString details() const;
     [[nodiscard]] QString result() const;
     [[nodiscard]] bool is_busy() const noexcept { return is_busy_; }
     [[nodiscard]] bool is_playing() const noexcept;
-    /// How often a command was run, by id.
-    [[nodiscard]] std::size_t times_run(std::string_view command) const;
+    [[nodiscard]] std::size_t times_run(std::string_view command) const;  ///< How often, by id.
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -84,11 +83,8 @@ protected:
 private:
     void make_docks();
     void make_view();
-    QWidget* make_pane(QTabBar*& tabs, SceneView*& view, const QString& name);
-    void make_search();
+    void connect_pane(std::size_t pane);
     QDockWidget* dock(const QString& title, QWidget* widget, Qt::DockWidgetArea area);
-    void make_bottom_docks();
-    void make_status();
     void make_menus();
     void make_handlers();
     void make_time_handlers();
@@ -97,11 +93,19 @@ private:
     void load_settings();
     void change(const Edited& edited, const std::string& key = {});
     void ask(bool is_draft);
-    void take(std::shared_ptr<const Answer> answer, Faults faults, const Question& question);
+    void load(const std::string& target);
+    void take_opened(const std::string& target, Result<Opened> opened);
+    void deliver(const Worker::IsStale& is_stale, std::function<void()> what);
+    [[nodiscard]] Steps steps(const Worker::IsStale& is_stale);
+    void take(std::shared_ptr<const Answer> answer, Faults faults, bool is_first = false);
     void compose();
     void look(const ViewState& state);
+    void look_at(ViewState next, View view);
+    void scroll(double pixels, std::size_t pane);
     void refresh();
-    void show_in(SceneView& view, View what);
+    void show_in(std::size_t pane);
+    [[nodiscard]] ViewState state_of(std::size_t pane) const;
+    [[nodiscard]] SceneView& active() const;
     void refresh_side();
     void apply_theme();
     void zoom(double factor, double about);
@@ -130,19 +134,15 @@ private:
     std::map<std::string, std::function<void()>, std::less<>> handlers_;
     std::map<std::string, std::size_t, std::less<>> runs_;
     QByteArray first_layout_;
-
     RecentFiles recent_;
-    QTabBar* tabs_ = nullptr;
-    QTabBar* beside_tabs_ = nullptr;
-    SceneView* view_ = nullptr;
-    SceneView* beside_ = nullptr;
+    ViewPanes* panes_ = nullptr;
+    double beside_scroll_ = 0.0;
     SceneView* strip_ = nullptr;
     ScenarioPanel* panel_ = nullptr;
     QTextBrowser* details_ = nullptr;
     QLabel* result_ = nullptr;
     QLineEdit* search_ = nullptr;
-    QProgressBar* progress_ = nullptr;
-    QPushButton* cancel_ = nullptr;
+    BusyBar* busy_ = nullptr;
     QTimer* player_ = nullptr;
     Worker answers_;  // Last: its thread ends before what it answers to.
 };

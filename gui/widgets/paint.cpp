@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "paint.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -217,6 +219,13 @@ QImage to_image(const Scene& scene, const PaintStyle& style, double scale) {
     QPainter painter{&image};
     paint(painter, scene, style);
     return image;
+}
+
+void give_pictures_back_at_once() noexcept {
+#ifdef __GLIBC__
+    // A threshold that is set does not grow with what is freed.
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
 }
 
 }  // namespace refit::gui

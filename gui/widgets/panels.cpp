@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "panels.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -8,10 +9,12 @@
 #include <QComboBox>
 #include <QCompleter>
 #include <QFormLayout>
+#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSlider>
@@ -19,14 +22,13 @@
 #include <QVBoxLayout>
 
 #include "refit/gui/open.hpp"
+#include "text.hpp"
 
 namespace refit::gui {
 namespace {
 
 constexpr std::array kMethods{Method::kHybrid, Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kM2n, Method::kOptimal};
 constexpr int kSliderSteps = 120;
-
-QString text(const std::string& value) { return QString::fromStdString(value); }
 
 QComboBox* method_box(const QString& name) {
     auto* box = new QComboBox;
@@ -191,7 +193,9 @@ void ScenarioPanel::show_faults(const Faults& faults) {
         }
         delete item;
     }
-    for (const auto& fault : faults) {
+    constexpr std::size_t kMost = 12;
+    for (std::size_t i = 0; i < std::min(kMost, faults.size()); ++i) {
+        const auto& fault = faults[i];
         auto* label = new QLabel{text(fault.message + (fault.where.empty() ? "" : "\n" + fault.where))};
         label->setWordWrap(true);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
@@ -208,7 +212,33 @@ void ScenarioPanel::show_faults(const Faults& faults) {
             fault_rows_->addWidget(button);
         }
     }
+    if (faults.size() > kMost) {
+        fault_rows_->addWidget(new QLabel{QStringLiteral("and %1 more").arg(faults.size() - kMost)});
+    }
     faults_->setVisible(!faults.empty());
+}
+
+BusyBar::BusyBar() : progress_{new QProgressBar} {
+    auto* row = new QHBoxLayout{this};
+    row->setContentsMargins(0, 0, 0, 0);
+    progress_->setRange(0, 100);
+    progress_->setMaximumWidth(220);
+    progress_->setAccessibleName(QStringLiteral("Progress"));
+    auto* cancel = new QPushButton{QStringLiteral("Cancel")};
+    row->addWidget(progress_);
+    row->addWidget(cancel);
+    connect(cancel, &QPushButton::clicked, this, [this] {
+        if (on_cancel) {
+            on_cancel();
+        }
+    });
+    hide();
+}
+
+void BusyBar::tell(const QString& what, double done) {
+    progress_->setValue(static_cast<int>(done * 100.0));
+    progress_->setFormat(what);
+    show();
 }
 
 PaletteDialog::PaletteDialog(std::function<void(std::string_view id)> run, QWidget* parent) : QDialog{parent} {

@@ -16,6 +16,7 @@
 class QComboBox;
 class QLabel;
 class QLineEdit;
+class QProgressBar;
 class QSlider;
 class QVBoxLayout;
 
@@ -61,6 +62,20 @@ private:
     QWidget* faults_ = nullptr;
     QVBoxLayout* fault_rows_ = nullptr;
     bool is_showing_ = false;
+};
+
+/// What is being worked on, how far it is, and a button that gives it up.
+class BusyBar : public QWidget {
+public:
+    BusyBar();
+
+    /// `done`: a share. Range: 0 to 1. Shows the bar.
+    void tell(const QString& what, double done);
+
+    std::function<void()> on_cancel;
+
+private:
+    QProgressBar* progress_;
 };
 
 /// A list of commands that shrinks while one types; Enter runs the one that is marked.

@@ -9,7 +9,6 @@
 #include <QFile>
 #include <QLineEdit>
 #include <QSignalBlocker>
-#include <QTabBar>
 #include <QTimer>
 
 #include "main_window.hpp"
@@ -18,13 +17,13 @@
 #include "refit/gui/table.hpp"
 #include "refit/io/json_file.hpp"
 #include "scene_view.hpp"
+#include "text.hpp"
+#include "view_panes.hpp"
 
 namespace refit::gui {
 namespace {
 
 constexpr double kPlaySeconds = 8.0;  ///< Of the whole transfer on screen.
-
-QString text(std::string_view value) { return QString::fromUtf8(value.data(), static_cast<qsizetype>(value.size())); }
 
 template <class T>
 T next_of(T value, std::size_t count) {
@@ -34,7 +33,16 @@ T next_of(T value, std::size_t count) {
 }  // namespace
 
 void MainWindow::open(const std::string& target) {
-    auto opened = open_any(target, question(), library_);
+    constexpr std::uintmax_t kLarge = 256U << 10U;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(target, error) && std::filesystem::file_size(target, error) > kLarge) {
+        load(target);
+    } else {
+        take_opened(target, open_any(target, question(), library_));
+    }
+}
+
+void MainWindow::take_opened(const std::string& target, Result<Opened> opened) {
     if (!opened) {
         faults_ = std::move(opened.error());
         refresh();
@@ -195,11 +203,32 @@ void MainWindow::set_view(View view) {
 
 void MainWindow::set_beside(std::optional<View> view) {
     tastes_.beside = view;
-    const QSignalBlocker blocked{beside_tabs_};
-    if (view) {
-        beside_tabs_->setCurrentIndex(static_cast<int>(*view));
+    beside_scroll_ = 0.0;
+    panes_->show_second(view.has_value());
+    refresh();
+}
+
+/// Shows a view in the pane that commands act on.
+void MainWindow::look_at(ViewState next, View view) {
+    if (panes_->active() == 1) {
+        tastes_.beside = view;
+        beside_scroll_ = 0.0;
+    } else {
+        next.view = view;
+        next.scroll = 0.0;
     }
-    beside_->parentWidget()->setVisible(view.has_value());
+    look(next);
+}
+
+void MainWindow::scroll(double pixels, std::size_t pane) {
+    const auto to = std::clamp(state_of(pane).scroll + pixels, 0.0, panes_->picture(pane).scene().most_scroll);
+    if (pane == 1) {
+        beside_scroll_ = to;
+    } else {
+        auto next = state();
+        next.scroll = to;
+        views_.push(next, "scroll");
+    }
     refresh();
 }
 
@@ -223,11 +252,11 @@ void MainWindow::pan(double share) {
     auto next = state();
     if (next.window) {
         next.window = panned(*next.window, share, end());
+        views_.push(next, "pan");
+        refresh();
     } else {
-        next.scroll = std::max(0.0, next.scroll + share * 300.0);
+        scroll(share * 300.0, panes_->active());
     }
-    views_.push(next, "pan");
-    refresh();
 }
 
 void MainWindow::drill(const Target& target, int by) {
@@ -235,7 +264,7 @@ void MainWindow::drill(const Target& target, int by) {
         return;
     }
     auto next = state();
-    const auto now = static_cast<int>(grouping_of(*shown_, next));
+    const auto now = static_cast<int>(grouping_of(*shown_, active_state()));
     next.grouping = static_cast<Grouping>(std::clamp(now + by, 0, static_cast<int>(kGroupings) - 1));
     if (target.is_set()) {
         next.selection = target;
@@ -257,7 +286,7 @@ void MainWindow::play_step() {
 
 void MainWindow::make_handlers() {
     for (const auto view : kViews) {
-        handlers_["view-" + std::string{name_of(view)}] = [this, view] { set_view(view); };
+        handlers_["view-" + std::string{name_of(view)}] = [this, view] { look_at(state(), view); };
     }
     handlers_["coarser"] = [this] { drill({}, -1); };
     handlers_["finer"] = [this] { drill({}, 1); };
@@ -269,28 +298,31 @@ void MainWindow::make_handlers() {
     handlers_["listing"] = [this] {
         auto next = state();
         next.listing = next_of(next.listing, kListings.size());
-        next.view = View::kTable;
-        look(next);
+        look_at(next, View::kTable);
     };
     handlers_["differences"] = [this] {
         auto next = state();
         next.shows_only_differences = !next.shows_only_differences;
-        next.view = View::kCompare;
-        look(next);
+        look_at(next, View::kCompare);
     };
     handlers_["split"] = [this] {
         // The timeline beside what it is of; the flows beside the timeline.
         set_beside(tastes_.beside ? std::nullopt : std::optional{state().view == View::kTimeline ? View::kFlows : View::kTimeline});
+    };
+    handlers_["other-view"] = [this] {
+        panes_->activate(tastes_.beside ? 1 - panes_->active() : 0);
+        active().setFocus();
     };
     handlers_["fit-all"] = [this] {
         auto next = state();
         next.window.reset();
         next.grouping.reset();
         next.scroll = 0.0;
+        beside_scroll_ = 0.0;
         look(next);
     };
-    handlers_["next"] = [this] { view_->step(1); view_->select_focused(); };
-    handlers_["previous"] = [this] { view_->step(-1); view_->select_focused(); };
+    handlers_["next"] = [this] { active().step(1); active().select_focused(); };
+    handlers_["previous"] = [this] { active().step(-1); active().select_focused(); };
     handlers_["back"] = [this] { if (views_.can_undo()) { views_.undo(); refresh(); } };
     handlers_["forward"] = [this] { if (views_.can_redo()) { views_.redo(); refresh(); } };
     handlers_["theme"] = [this] { set_theme(!tastes_.theme ? std::optional{Theme::kDark} : *tastes_.theme == Theme::kDark ? std::optional{Theme::kLight} : std::nullopt); };

@@ -17,14 +17,9 @@
 #include "refit/gui/open.hpp"
 #include "refit/io/json_file.hpp"
 #include "scene_view.hpp"
+#include "text.hpp"
 
 namespace refit::gui {
-namespace {
-
-QString text(std::string_view value) { return QString::fromUtf8(value.data(), static_cast<qsizetype>(value.size())); }
-
-}  // namespace
-
 void MainWindow::open_dialog(const QString& title, bool is_measurement) {
     auto* dialog = new QFileDialog{this, title, {}, is_measurement ? QStringLiteral("Reports (*.json)") : QStringLiteral("Scenarios, plans, reports (*.json *.cbor *.yaml *.yml);;All files (*)")};
     dialog->setOption(QFileDialog::DontUseNativeDialog);
@@ -61,10 +56,10 @@ void MainWindow::export_dialog() {
     auto* dialog = new QFileDialog{this, QStringLiteral("Export this view"), {}, QStringLiteral("Pictures and data (*.png *.svg *.pdf *.csv *.json *.trace.json)")};
     dialog->setOption(QFileDialog::DontUseNativeDialog);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->selectFile(text(std::string{name_of(state().view)}) + QStringLiteral(".png"));
+    dialog->selectFile(text(name_of(active_state().view)) + QStringLiteral(".png"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
-        const auto written = write_view(*shown_, state(), file.toStdString(), {theme(), static_cast<double>(view_->width()), static_cast<double>(view_->height()), 2.0});
+        const auto written = write_view(*shown_, active_state(), file.toStdString(), {theme(), static_cast<double>(active().width()), static_cast<double>(active().height()), 2.0});
         tell(written ? QStringLiteral("Wrote ") + file : text(lines_of(written.error()).front()));
     });
     dialog->open();

@@ -158,6 +158,69 @@ TEST(Views, WhatTrainersSendGeneratorsIsNoHairlineBesideWhatReplicasShare) {
     }
 }
 
+// Beside a second view, and in a small window: parts below each other, at scales of their own.
+TEST(Views, PartsOfFlowsHaveTheirOwnScalesInNarrowViewsToo) {
+    for (const auto& [width, height] : {std::pair{460.0, 600.0}, std::pair{380.0, 420.0}}) {
+        const auto scene = make_scene(large_answer(), looking_at(View::kFlows), width, height);
+        const auto band = scene.find({Target::Kind::kPair, Grouping::kStage, 3, 16 + 5});
+        ASSERT_TRUE(band);
+        const auto& mark = std::get<RibbonMark>(scene.marks[scene.elements[*band].marks.front()]);
+        // 11.3 GB of 1.34 TB is 1/118 of the bars of a part, but 1/3040 of those of all at one scale.
+        EXPECT_GT(mark.from.height, height / 3.0 / 300.0);
+        EXPECT_GT(mark.to.x - mark.from.right(), width * 0.4);
+        const auto among = scene.find({Target::Kind::kPair, Grouping::kStage, 3, 4});
+        ASSERT_TRUE(among);
+        EXPECT_LT(scene.elements[*among].frame.bottom(), scene.elements[*band].frame.y + 1.0);
+    }
+}
+
+TEST(Views, KeyOfColoursStaysInsideANarrowTimeline) {
+    for (const auto width : {320.0, 460.0, 760.0, 1280.0}) {
+        const auto scene = make_scene(large_answer(), looking_at(View::kTimeline), width, 700.0);
+        std::size_t words = 0;
+        for (const auto& mark : scene.marks) {
+            const auto* text = std::get_if<TextMark>(&mark);
+            if (text != nullptr && (text->text == "pipeline broadcast" || text->text == "waits" || text->text == "unpacking")) {
+                EXPECT_LE(text->frame.right(), width) << text->text;
+                EXPECT_LT(text->frame.bottom(), scene.time_area->y + 1.0) << text->text;
+                ++words;
+            }
+        }
+        EXPECT_EQ(words, 3U) << width;
+    }
+}
+
+TEST(Views, AMessageBreaksIntoLinesAndTellsHowMuchItLeavesOut) {
+    const std::string words = "the layout tp3 cuts 128 attention heads unevenly, which no engine can run; tp2 and tp4 divide them";
+    const auto scene = make_message("This cannot be computed", {words, words}, 300.0, 800.0);
+    std::string all;
+    for (const auto& mark : scene.marks) {
+        const auto* text = std::get_if<TextMark>(&mark);
+        ASSERT_NE(text, nullptr);
+        EXPECT_LT(text->text.size(), 45U) << text->text;
+        all += text->text + " ";
+    }
+    EXPECT_NE(all.find(words + " " + words), std::string::npos) << all;
+    const auto many = make_message("Wrong", std::vector<std::string>(100, "one"), 300.0, 400.0);
+    EXPECT_EQ(std::get<TextMark>(many.marks.back()).text, "and 87 lines more");  // (400 - 80) / 22: 14 lines, one of them this.
+    EXPECT_LE(std::get<TextMark>(many.marks.back()).frame.bottom(), 400.0);
+}
+
+TEST(Views, ATableLeavesOutColumnsRatherThanCutNumbers) {
+    const auto scene = make_scene(large_answer(), looking_at(View::kTable), 356.0, 500.0);
+    bool tells = false;
+    for (const auto& mark : scene.marks) {
+        if (const auto* text = std::get_if<TextMark>(&mark)) {
+            tells = tells || text->text.find("more columns") != std::string::npos;
+            if (text->text.ends_with(" TB") || text->text.ends_with(" GB")) {
+                // A letter of DejaVu Sans is about 0.6 of its size wide.
+                EXPECT_LE(0.6 * text->size * static_cast<double>(text->text.size()), text->frame.width + 4.0) << text->text;
+            }
+        }
+    }
+    EXPECT_TRUE(tells);
+}
+
 TEST(Views, LabelsOfAMeshAllHaveTheirBytes) {
     const auto scene = make_scene(large_answer(), looking_at(View::kLayout), 1280.0, 800.0);
     std::size_t labels = 0;
@@ -263,6 +326,37 @@ TEST(Answer, CancelsAndSaysSo) {
     EXPECT_EQ(made.error().front().rule, "cancelled");
 }
 
+TEST(Answer, OfManyFlowsGivesThemBeforeItHasSimulated) {
+    std::vector<std::shared_ptr<const Answer>> first;
+    const auto made = answer(question_of("kimi-k3-gb200", Method::kDirect), library(),
+                             {{}, {}, [&](std::shared_ptr<const Answer> one) { first.push_back(std::move(one)); }}).value();
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(first[0]->a.flows, made->a.flows);
+    EXPECT_FALSE(first[0]->a.report.simulated);
+    EXPECT_EQ(first[0]->a.report.seconds, made->a.report.seconds);
+    EXPECT_TRUE(made->a.report.simulated && made->b.report.simulated);
+    for (const auto view : kViews) {
+        EXPECT_FALSE(make_scene(*first[0], looking_at(view), 800.0, 600.0).marks.empty()) << name_of(view);
+    }
+    // Few flows are simulated before anybody could look.
+    const auto small = answer(question_of("reshard-one-domain"), library(), {{}, {}, [](const std::shared_ptr<const Answer>&) { FAIL(); }});
+    EXPECT_TRUE(small);
+}
+
+TEST(Answer, ProvesAPlanFromAFileAndTellsOfItsOwnBytes) {
+    auto question = question_of("reshard-one-domain", Method::kDirect);
+    auto plan = *answer_of(question)->a.plan;
+    question.plan = std::make_shared<const Plan>(plan);
+    EXPECT_EQ(answer_of(question)->a.report.nvlink, answer_of(question_of("reshard-one-domain", Method::kDirect))->a.report.nvlink);
+    for (auto* column : {&plan.blocks[0].source, &plan.blocks[0].destination, &plan.blocks[0].box}) {
+        column->pop_back();
+    }
+    question.plan = std::make_shared<const Plan>(plan);
+    const auto wrong = answer(question, library());
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().front().rule, "missing");
+}
+
 TEST(Answer, NamesTheCommandOfWhatIsOnScreen) {
     auto question = question_of("deepseek-v3-h100");
     set_field(question.draft, "train.layout", "tp2.pp16.ep16");
@@ -334,6 +428,15 @@ TEST(Open, TakesPlansMeasurementsAndModels) {
     const auto plan = open_any(plan_file, {}, library()).value();
     EXPECT_EQ(plan.what, "plan");
     EXPECT_EQ(answer_of(plan.question)->a.flows->bytes, small_answer().a.flows->bytes);
+    // It brings its scenario with what was changed of it, which can be taken back.
+    auto changed = question_of("reshard-one-domain");
+    set_field(changed.draft, "system.nvlink", "900GB/s");
+    std::ofstream{plan_file} << plan_text(*answer_of(changed));
+    auto carried = open_any(plan_file, question_of("deepseek-v3-h100"), library()).value().question;
+    EXPECT_EQ(answer_of(carried)->a.report.seconds, answer_of(changed)->a.report.seconds);
+    EXPECT_NE(command_of(carried).find("refit compare reshard-one-domain --set system.nvlink=900GB/s"), std::string::npos) << command_of(carried);
+    set_field(carried.draft, "system.nvlink", "");
+    EXPECT_EQ(answer_of(carried)->a.report.seconds, small_answer().a.report.seconds);
     const auto report_file = testing::TempDir() + "measured.json";
     std::ofstream{report_file} << R"({"schema":"refit.report","schema_version":"1.0","methods":[{"method":"hybrid","kind":"measured","seconds":0.3}]})";
     const auto report = open_any(report_file, current, library()).value();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "main_window.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
@@ -25,12 +27,14 @@
 #include <QSlider>
 #include <QTableWidget>
 #include <QTest>
+#include <QWheelEvent>
 #include <gtest/gtest.h>
 
 #include "panels.hpp"
 #include "refit/gui/commands.hpp"
 #include "scene_view.hpp"
 #include "small.hpp"
+#include "view_panes.hpp"
 
 namespace refit::gui {
 namespace {
@@ -403,6 +407,78 @@ TEST(Window, ShowsTwoViewsWithOneSelectionAndKeepsTheSecond) {
     EXPECT_FALSE(window->beside().isVisible());
 }
 
+TEST(Window, CommandsActOnTheViewThatHadTheFocusLastAndABarMarksIt) {
+    TestWindow window;
+    window->set_view(View::kMatrix);
+    window->set_beside(View::kTimeline);
+    window.settle();
+    auto& panes = window->panes();
+    EXPECT_NEAR(window->view().width(), window->beside().width(), 8);
+    EXPECT_TRUE(panes.is_marked(0));
+    EXPECT_FALSE(panes.is_marked(1));
+    window->beside().setFocus();
+    EXPECT_TRUE(panes.is_marked(1));
+    EXPECT_FALSE(panes.is_marked(0));
+    QTest::keyClick(&window->beside(), Qt::Key_2, Qt::ControlModifier);
+    window.settle();
+    EXPECT_NE(window->beside().scene().title.find("Who sends"), std::string::npos);
+    EXPECT_EQ(window->state().view, View::kMatrix);
+    EXPECT_EQ(window->active_state().view, View::kFlows);
+    // The search field does not take it away.
+    QTest::keyClick(&window->beside(), Qt::Key_Slash);
+    EXPECT_EQ(QApplication::focusWidget(), window->findChild<QLineEdit*>(QStringLiteral("search")));
+    EXPECT_TRUE(panes.is_marked(1));
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+    EXPECT_EQ(QApplication::focusWidget(), &window->beside());
+    window->run("listing");
+    EXPECT_EQ(window->active_state().view, View::kTable);
+    EXPECT_EQ(window->state().view, View::kMatrix);
+    window->run("next");
+    EXPECT_TRUE(window->beside().focused());
+    EXPECT_FALSE(window->view().focused());
+    QTest::keyClick(&window->beside(), Qt::Key_F6);
+    EXPECT_TRUE(panes.is_marked(0));
+    EXPECT_EQ(QApplication::focusWidget(), &window->view());
+    QTest::keyClick(&window->view(), Qt::Key_5, Qt::ControlModifier);
+    EXPECT_EQ(window->state().view, View::kLinks);
+    // With one view there is nothing to tell apart.
+    window->beside().setFocus();
+    window->run("split");
+    EXPECT_FALSE(panes.is_marked(0) || panes.is_marked(1));
+    window->run("view-layout");
+    EXPECT_EQ(window->state().view, View::kLayout);
+}
+
+TEST(Window, EachViewScrollsByItselfAndNoFurtherThanItsRows) {
+    TestWindow window{"deepseek-v3-h100"};
+    window->set_view(View::kTable);
+    window->set_beside(View::kTable);
+    window.settle();
+    const auto most = window->view().scene().most_scroll;
+    ASSERT_GT(most, 0.0);
+    const auto first_row = [](SceneView& view) { return view.scene().elements.front().name; };
+    const auto top = first_row(window->view());
+    const auto turn = [&](SceneView& view, int steps) {
+        const QPointF at{view.width() / 2.0, view.height() / 2.0};
+        QWheelEvent event{at, view.mapToGlobal(at), {}, {0, -120 * steps}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false};
+        QApplication::sendEvent(&view, &event);
+        window.settle();
+    };
+    turn(window->beside(), 3);
+    EXPECT_EQ(first_row(window->view()), top);
+    EXPECT_NE(first_row(window->beside()), top);
+    turn(window->view(), 10'000);
+    EXPECT_EQ(window->state().scroll, most);
+    // It comes back at once: what went beyond the end was not counted.
+    turn(window->view(), -1);
+    EXPECT_LT(window->state().scroll, most);
+    // Without a window of time, A and D move the rows of the view that has the focus.
+    window->beside().setFocus();
+    const auto before = window->active_state().scroll;
+    window->run("pan-right");
+    EXPECT_GT(window->active_state().scroll, before);
+}
+
 TEST(Window, ABadFileIsToldAndTheLastAnswerIsNotLost) {
     TestWindow window;
     const auto file = testing::TempDir() + "bad.json";
@@ -416,6 +492,73 @@ TEST(Window, ABadFileIsToldAndTheLastAnswerIsNotLost) {
     window.settle();
     EXPECT_TRUE(window->faults().empty());
     EXPECT_EQ(window->shown()->scenario.name, "reshard-two-domains");
+}
+
+TEST(Window, ReadsALargeFileOnTheWorkerAndLeavesAllAsItIsWhereThatIsGivenUp) {
+    TestWindow window;
+    const auto file = testing::TempDir() + "large-plan.json";
+    const std::string room(300'000, ' ');
+    std::ofstream{file} << plan_text(*answer_of(question_of("reshard-one-domain", Method::kDirect))) + room;
+    window->open(file);
+    EXPECT_TRUE(window->is_busy());
+    QPushButton* cancel = nullptr;
+    for (auto* button : window->findChildren<QPushButton*>()) {
+        cancel = button->text() == QStringLiteral("Cancel") ? button : cancel;
+    }
+    ASSERT_NE(cancel, nullptr);
+    EXPECT_TRUE(cancel->isVisible());
+    cancel->click();
+    EXPECT_FALSE(window->is_busy());
+    window.settle();
+    EXPECT_EQ(window->question().plan, nullptr);
+    EXPECT_EQ(window->question().method, Method::kHybrid);
+    EXPECT_TRUE(window->recent().files().isEmpty());
+    window->open(file);
+    window.settle();
+    EXPECT_NE(window->question().plan, nullptr);
+    EXPECT_EQ(window->question().method, Method::kDirect);
+    EXPECT_TRUE(window->shown()->a.report.simulated);
+    EXPECT_EQ(window->recent().files(), QStringList{QString::fromStdString(file)});
+    std::ofstream{file} << R"({"schema": "refit.plan", )" + room;
+    window->open(file);
+    window.settle();
+    ASSERT_FALSE(window->faults().empty());
+    EXPECT_NE(window->faults().front().where.find("large-plan.json:1:"), std::string::npos);
+    EXPECT_NE(window->question().plan, nullptr);
+}
+
+// Whatever is dropped onto the window: a message, and it goes on.
+TEST(Window, TakesNoHarmFromFilesOfAnyKind) {
+    TestWindow window;
+    const std::string folder = testing::TempDir() + "refit-gui-bad/";
+    std::filesystem::create_directories(folder + "empty-folder");
+    const auto plan = plan_text(small_answer());
+    std::string bytes(5000, '\0');
+    std::mt19937 random{5};
+    std::ranges::generate(bytes, [&] { return static_cast<char>(random()); });
+    auto huge = plan;
+    huge.replace(huge.find("\"train\":"), 8, "\"train\":99999999999999999999");
+    const std::vector<std::pair<std::string, std::string>> files{
+        {"empty.json", ""}, {"binary.json", bytes}, {"binary.cbor", bytes}, {"binary.yaml", bytes}, {"binary", bytes}, {"list.json", "[1, 2]"}, {"null.json", "null"},
+        {"cut-plan.json", plan.substr(0, plan.size() / 2)}, {"huge-plan.json", huge}, {"other.json", R"({"schema": "refit.engine"})"},
+        {"number.json", R"({"schema": 7})"}, {"rate.json", R"({"schema":"refit.scenario","schema_version":"1.0","model":"deepseek-v3","system":{"name":"h100-nvl8","nic":1e999}})"},
+        {"gpus.json", R"({"schema":"refit.scenario","schema_version":"1.0","model":"deepseek-v3","train":{"gpus":18446744073709551616,"layout":"tp8"},"generate":{"gpus":8,"layout":"tp8"},"system":"h100-nvl8"})"},
+        {"report.json", R"({"schema":"refit.report","methods":{"a":1}})"}, {"methods.json", R"({"schema":"refit.report","methods":[7,null,{"method":3,"kind":{}}]})"}};
+    for (const auto& [name, content] : files) {
+        std::ofstream{folder + name, std::ios::binary} << content;
+        window->open(folder + name);
+        window.settle();
+        EXPECT_FALSE(window->faults().empty()) << name;
+        EXPECT_NE(window->view().scene().title.find("cannot"), std::string::npos) << name;
+    }
+    for (const auto* place : {"empty-folder", "no-such-file.json"}) {
+        window->open(folder + place);
+        window.settle();
+        EXPECT_FALSE(window->faults().empty()) << place;
+    }
+    window->open("reshard-two-domains");
+    window.settle();
+    EXPECT_TRUE(window->faults().empty());
 }
 
 TEST(Window, PlaysPinsAndLaysAMeasurementOver) {

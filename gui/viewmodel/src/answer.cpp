@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <future>
 #include <string_view>
 #include <utility>
 
+#include "refit/check.hpp"
 #include "refit/compare.hpp"
 #include "refit/methods.hpp"
 
@@ -55,13 +57,21 @@ public:
         auto workload = Workload::make(*scenario);
         tell("comparing methods", 0.1);
         auto report = compare(*scenario, request(std::vector<Method>(kMethods.begin(), kMethods.end())));
+        if (question_.plan) {
+            use_plan(report, *question_.plan, *scenario, workload);
+        }
         auto groups = all_groups(*scenario);
         auto made = std::make_shared<Answer>(Answer{question_, std::move(*scenario), std::move(workload), std::move(report), std::move(groups), {}, {}, {}, {}, {}});
-        made->a = shown(*made, question_.method, question_.plan, 0.2);
-        made->b = shown(*made, question_.against, nullptr, 0.6);
-        tell("sweeping the NIC rate", 0.9);
-        if (!question_.is_draft) {
-            sweep(*made);
+        made->a = planned(*made, question_.method, question_.plan, 0.2);
+        made->b.report = *made->report.find(question_.against);
+        const bool is_large = made->a.flows && made->a.flows->size() > kManyFlows;
+        if (is_large && steps_.first && !is_cancelled()) {
+            auto first = std::make_shared<Answer>(*made);
+            first->question.is_draft = true;
+            steps_.first(std::move(first));
+        }
+        if (auto wrong = finish(*made, is_large); !wrong.empty()) {
+            return fail(std::move(wrong));
         }
         if (is_cancelled()) {
             return fail(ErrorCode::kInfeasible, "cancelled", "cancelled");
@@ -70,6 +80,40 @@ public:
     }
 
 private:
+    /// From here on a second thread is worth while, and a first picture.
+    static constexpr std::size_t kManyFlows = 50'000;
+
+    /// Proves a plan from a file, plans B, simulates both, and sweeps. Returns what is wrong with the plan.
+    Faults finish(Answer& made, bool is_large) const {
+        const auto rest = [&] {
+            auto wrong = proof(made);
+            made.b = planned(made, question_.against, nullptr, 0.6);
+            simulate_into(made, made.b, 0.7);
+            if (!question_.is_draft) {
+                tell("sweeping the NIC rate", 0.9);
+                sweep(made);
+            }
+            return wrong;
+        };
+        if (!is_large) {
+            simulate_into(made, made.a, 0.3);
+            return rest();
+        }
+        // Nobody writes what the other reads: A on this thread, all else on another.
+        auto other = std::async(std::launch::async, rest);
+        simulate_into(made, made.a, 0.3);
+        return other.get();
+    }
+
+    [[nodiscard]] Faults proof(const Answer& made) const {
+        const bool is_proven = base_ != nullptr && !base_->question.is_draft && base_->question.plan == question_.plan;
+        if (!question_.plan || is_proven || question_.is_draft || is_cancelled()) {
+            return {};
+        }
+        tell("proving the plan", 0.4);
+        return check_plan(*question_.plan, made.workload, made.scenario.cluster);
+    }
+
     [[nodiscard]] bool is_cancelled() const { return steps_.is_cancelled && steps_.is_cancelled(); }
     void tell(const std::string& what, double done) const {
         if (steps_.progress) {
@@ -110,7 +154,18 @@ private:
         return made;
     }
 
-    Shown shown(const Answer& answer, Method method, std::shared_ptr<const Plan> plan, double done) const {
+    /// What is known of the method of a plan from a file is of that plan.
+    void use_plan(Report& report, const Plan& plan, const Scenario& scenario, const Workload& workload) const {
+        const auto own = report_on(plan, scenario, workload, request({}));
+        for (auto& entry : report.methods) {
+            if (const auto* fresh = own.find(entry.method)) {
+                entry = *fresh;
+            }
+        }
+    }
+
+    /// With plan and flows, not simulated.
+    Shown planned(const Answer& answer, Method method, std::shared_ptr<const Plan> plan, double done) const {
         Shown shown;
         const auto* entry = answer.report.find(method);
         shown.report = *entry;
@@ -128,20 +183,23 @@ private:
         }
         shown.plan = plan;
         shown.flows = std::make_shared<const FlowTable>(make_flows(*plan, answer.workload, answer.scenario.cluster));
-        if (question_.is_draft) {
-            return shown;
+        return shown;
+    }
+
+    void simulate_into(const Answer& answer, Shown& shown, double done) const {
+        if (question_.is_draft || !shown.plan || is_cancelled()) {
+            return;
         }
-        tell("simulating " + title_of(method), done + 0.1);
+        tell("simulating " + title_of(shown.report.method), done);
         SimulateOptions how;
         how.has_segments = true;
         how.is_cancelled = steps_.is_cancelled;
         how.graph.is_cancelled = steps_.is_cancelled;
-        auto run = simulate(*plan, answer.workload, answer.scenario, how);
+        auto run = simulate(*shown.plan, answer.workload, answer.scenario, how);
         if (run) {
             set_simulated(shown.report, {Seconds{run->seconds()}, Seconds{run->transfer_seconds}});
             shown.course = make_course(std::make_shared<const Simulation>(std::move(*run)));
         }
-        return shown;
     }
 
     void sweep(Answer& answer) const {

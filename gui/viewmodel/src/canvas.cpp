@@ -53,6 +53,25 @@ double text_width(const std::string& text, double size) {
     return 0.6 * size * static_cast<double>(letters);
 }
 
+std::string longest(const std::vector<std::string>& texts, double room, double size) {
+    const auto found = std::ranges::find_if(texts, [&](const std::string& text) { return text_width(text, size) <= room; });
+    return found == texts.end() ? texts.back() : *found;
+}
+
+std::vector<std::string> wrapped(const std::string& text, double room, double size, std::size_t most) {
+    std::vector<std::string> lines{{}};
+    for (std::size_t at = 0; at < text.size();) {
+        const auto next = std::min(text.find(' ', at), text.size());
+        const auto word = text.substr(at, next - at);
+        if (!lines.back().empty() && lines.size() < most && text_width(lines.back() + " " + word, size) > room) {
+            lines.emplace_back();
+        }
+        lines.back() += (lines.back().empty() ? "" : " ") + word;
+        at = next + 1;
+    }
+    return lines;
+}
+
 std::string headline_of(const Shown& shown) {
     auto text = title_of(shown.report.method) + ", ";
     if (shown.is_refused()) {
@@ -81,31 +100,79 @@ Canvas::Canvas(const Answer& shown, const ViewState& how, double width, double h
     }
 }
 
+double Canvas::paragraph(const Frame& frame, const std::string& text, Ink ink, double size) {
+    const auto line_height = size + 4.0;
+    const auto lines = wrapped(text, frame.width, size, static_cast<std::size_t>(std::max(1.0, frame.height / line_height)));
+    double y = frame.y;
+    for (const auto& line : lines) {
+        scene.text({frame.x, y, frame.width, line_height + 1.0}, line, ink, Align::kLeft, size);
+        y += line_height;
+    }
+    return y - frame.y;
+}
+
 void Canvas::header(const std::string& title, const std::string& line) {
     scene.title = title + " · " + answer.scenario.name;
-    scene.text({body.x, body.y, body.width, 22.0}, title, Ink::kText, Align::kLeft, 17.0, true);
+    const bool is_narrow = body.width < kNarrow;
+    // What a narrow view has no room for is left out, rather than cut.
+    const auto shown = longest({title, title.substr(0, title.find(','))}, body.width, is_narrow ? 15.0 : 17.0);
+    scene.text({body.x, body.y, body.width, 22.0}, shown, Ink::kText, Align::kLeft, is_narrow ? 14.0 : 17.0, true);
     const auto& cluster = answer.scenario.cluster;
     auto right = answer.scenario.model.title() + ", " + std::to_string(cluster.train_gpus()) + " x " + cluster.train_system().gpu + " to " +
                  std::to_string(cluster.generate_gpus()) + " x " + cluster.generate_system().gpu;
+    const auto start = std::clamp(text_width(shown, 17.0) * 1.05 + 12.0, body.width * 0.45, body.width);
+    const auto room = body.width - start;
     if (state.filter.is_set()) {
         right = "filter  " + state.filter.text + "    " + right;
+    } else if (is_narrow) {
+        right = longest({right, answer.scenario.model.title(), ""}, room, 12.0);
     }
-    // In a narrow view the title keeps its room.
-    const auto start = std::clamp(text_width(title, 17.0) * 1.05 + 12.0, body.width * 0.45, body.width);
-    scene.text({body.x + start, body.y, body.width - start, 22.0}, right, Ink::kMuted, Align::kRight, 12.0);
-    scene.text({body.x, body.y + 23.0, body.width, 18.0}, line, Ink::kMuted);
-    body.y += 50.0;
-    body.height -= 50.0;
+    scene.text({body.x + start, body.y, room, 22.0}, right, Ink::kMuted, Align::kRight, 12.0);
+    const auto height = paragraph({body.x, body.y + 24.0, body.width, is_narrow ? 32.0 : 16.0}, line);
+    body.y += 34.0 + height;
+    body.height -= 34.0 + height;
 }
+
+namespace {
+
+constexpr double kKeyRow = 19.0;
+
+double key_width(const Canvas::KeyEntry& entry) { return 21.0 + text_width(entry.text, 11.0) + 2.0; }
+
+/// By entry: where it begins, in rows of a width.
+std::vector<Point> key_places(const std::vector<Canvas::KeyEntry>& entries, double width) {
+    std::vector<Point> places;
+    Point next;
+    for (const auto& entry : entries) {
+        if (next.x > 0.0 && next.x + key_width(entry) > width) {
+            next = {0.0, next.y + kKeyRow};
+        }
+        places.push_back(next);
+        next.x += key_width(entry) + 8.0;
+    }
+    return places;
+}
+
+}  // namespace
 
 double Canvas::key(const std::vector<KeyEntry>& entries, double x, double y) {
     for (const auto& entry : entries) {
         scene.add(RectMark{{x, y + 3.0, 16.0, 11.0}, entry.paint, {}, 1.0, entry.pattern, 2.0});
-        const auto width = text_width(entry.text, 11.0) + 2.0;
-        scene.text({x + 21.0, y, width, 17.0}, entry.text, Ink::kText, Align::kLeft, 11.0);
-        x += 21.0 + width + 8.0;
+        scene.text({x + 21.0, y, key_width(entry) - 21.0, 17.0}, entry.text, Ink::kText, Align::kLeft, 11.0);
+        x += key_width(entry) + 8.0;
     }
     return x;
+}
+
+void Canvas::key_rows(const std::vector<KeyEntry>& entries, double x, double y, double width) {
+    const auto places = key_places(entries, width);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        key({entries[i]}, x + places[i].x, y + places[i].y);
+    }
+}
+
+double Canvas::key_height(const std::vector<KeyEntry>& entries, double width) {
+    return entries.empty() ? 0.0 : key_places(entries, width).back().y + kKeyRow;
 }
 
 double Canvas::scale(const std::string& low, const std::string& high, double x, double y) {
@@ -128,6 +195,7 @@ void Canvas::element(const Target& target, std::string name, const Frame& frame,
 void Canvas::time_axis(const TimeScale& scale, const Frame& area, bool has_lines) {
     scene.time_area = area;
     scene.line({area.x, area.bottom()}, {area.right(), area.bottom()}, Ink::kOutline);
+    double labelled = area.x - 100.0;  // Where the last label ends.
     for (const auto tick : round_ticks(scale.window().from, scale.window().to, std::max<std::size_t>(3, static_cast<std::size_t>(area.width / 170.0)))) {
         const auto x = scale.x_of(tick);
         if (has_lines) {
@@ -136,7 +204,13 @@ void Canvas::time_axis(const TimeScale& scale, const Frame& area, bool has_lines
         scene.line({x, area.bottom()}, {x, area.bottom() + 5.0}, Ink::kOutline);
         const auto start = std::clamp(x - 40.0, area.x - 4.0, area.right() - 76.0);
         const auto align = x - 40.0 < area.x - 4.0 ? Align::kLeft : x + 40.0 > area.right() + 4.0 ? Align::kRight : Align::kCentre;
-        scene.text({start, area.bottom() + 6.0, 80.0, 14.0}, time_text(tick), Ink::kMuted, align, 11.0);
+        const auto text = time_text(tick);
+        const auto width = text_width(text, 11.0);
+        const auto left = align == Align::kLeft ? start : align == Align::kRight ? start + 80.0 - width : start + 40.0 - width / 2.0;
+        if (left >= labelled + 3.0) {
+            scene.text({start, area.bottom() + 6.0, 80.0, 14.0}, text, Ink::kMuted, align, 11.0);
+            labelled = left + width;
+        }
     }
 }
 

@@ -9,20 +9,27 @@
 
 namespace refit::gui {
 
+inline constexpr double kNarrow = 520.0;  ///< Views below it, such as one beside another, leave out what they can.
+
 /// What all views draw alike.
 class Canvas {
 public:
     Canvas(const Answer& answer, const ViewState& state, double width, double height);
 
-    /// Title and a line below it.
+    /// Title and a line below it, which breaks in a narrow view.
     void header(const std::string& title, const std::string& line);
-    /// A key of colours from `x` on, in rows; returns where it ends.
+    /// Text in lines no wider than the frame, at most as many as fit its height; returns their height.
+    double paragraph(const Frame& frame, const std::string& text, Ink ink = Ink::kMuted, double size = 12.0);
+    /// A key of colours from `x` on, in one row; returns where it ends.
     struct KeyEntry {
         std::string text;
         Paint paint;
         Pattern pattern = Pattern::kSolid;
     };
     double key(const std::vector<KeyEntry>& entries, double x, double y);
+    /// The same in as many rows as it takes.
+    void key_rows(const std::vector<KeyEntry>& entries, double x, double y, double width);
+    [[nodiscard]] static double key_height(const std::vector<KeyEntry>& entries, double width);
     /// A sequential scale with words at its ends; returns where it ends.
     double scale(const std::string& low, const std::string& high, double x, double y);
     /// Adds an element that a mark shows.
@@ -47,6 +54,10 @@ public:
 [[nodiscard]] std::string size_text(double bytes);
 /// A rough width of a text, to lay out by; pictures never depend on a font's own measures.
 [[nodiscard]] double text_width(const std::string& text, double size = 12.0);
+/// The first that fits, of texts that get shorter; the last where none does.
+[[nodiscard]] std::string longest(const std::vector<std::string>& texts, double room, double size = 11.0);
+/// The text in lines no wider than the room, at most `most`; the last one takes what is left.
+[[nodiscard]] std::vector<std::string> wrapped(const std::string& text, double room, double size, std::size_t most);
 /// "reshard (hybrid), 2.86 s simulated".
 [[nodiscard]] std::string headline_of(const Shown& shown);
 /// "20.1 TB on NICs, 14.3 TB on NVLink".

@@ -35,6 +35,7 @@ constexpr std::array kCommands{
     Command{"listing", "Next listing of the table", "Shift+L", "View"},
     Command{"differences", "Compare: only what differs, or all", "Shift+X", "View"},
     Command{"split", "A second view beside, or one", "V", "View"},
+    Command{"other-view", "Go to the other view", "F6", "View"},
     Command{"zoom-in", "Zoom in", "W", "View"},
     Command{"zoom-out", "Zoom out", "S", "View"},
     Command{"pan-left", "Move left", "A", "View"},

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "canvas.hpp"
 #include "refit/gui/table.hpp"
@@ -10,6 +11,8 @@
 
 namespace refit::gui {
 namespace {
+
+constexpr double kOneColumn = 620.0;  ///< Below it one column holds all.
 
 Ink ink_of_phase(const std::string& phase) {
     static const std::map<std::string, Ink> kInks{{"fixed", Ink::kControl}, {"bulk", Ink::kTransfer}, {"gather", Ink::kGather}, {"broadcast", Ink::kBroadcast}, {"load", Ink::kLoad}, {"finalize", Ink::kReplica}};
@@ -20,7 +23,10 @@ Ink ink_of_phase(const std::string& phase) {
 /// All methods on one axis: closed form with its range, simulated, published, measured; and the bound.
 class MethodsChart {
 public:
-    MethodsChart(Canvas& canvas, const Frame& frame) : canvas_{canvas}, frame_{frame}, plot_{frame.x + 170.0, frame.y + 46.0, frame.width - 170.0 - 66.0, frame.height - 46.0 - 26.0} {
+    MethodsChart(Canvas& canvas, const Frame& frame)
+        : canvas_{canvas}, frame_{frame}, name_{frame.width < kOneColumn ? 146.0 : 160.0}, legend_{legend_of(canvas.answer)}, is_low_{frame.width < 560.0},
+          top_{is_low_ ? 40.0 + kLegendRow * static_cast<double>(legend_places().back().second + 1) : 46.0},
+          plot_{frame.x + name_ + 10.0, frame.y + top_, frame.width - name_ - 10.0 - 66.0, frame.height - top_ - 26.0} {
         for (const auto& method : canvas.answer.report.methods) {
             if (method.refused.empty()) {
                 end_ = std::max({end_, method.high.value(), method.published && method.published->seconds ? method.published->seconds->value() : 0.0});
@@ -48,29 +54,76 @@ public:
         const auto bound = canvas_.answer.report.line_rate_bound.time.value();
         const auto x = scale.x_of(bound);
         scene.add(LineMark{{{x, plot_.y}, {x, plot_.bottom()}}, {Ink::kCritical}, 1.5, true});
-        scene.text({x + 4.0, plot_.y - 16.0, 220.0, 14.0}, "bound " + format_seconds(Seconds{bound}) + ": no plan is faster", Ink::kCritical, Align::kLeft, 10.5);
+        const auto text = "bound " + format_seconds(Seconds{bound}) + ": no plan is faster";
+        const auto width = text_width(text, 10.5) + 4.0;
+        scene.text({std::min(x + 4.0, frame_.right() - width), plot_.y - 16.0, width, 14.0}, text, Ink::kCritical, Align::kLeft, 10.5);
     }
 
 private:
+    enum class Sign : std::uint8_t { kBar, kRange, kDot, kDiamond, kCross, kNone };
+    static constexpr double kLegendRow = 17.0;
+
+    static std::vector<std::pair<Sign, std::string>> legend_of(const Answer& answer) {
+        std::vector<std::pair<Sign, std::string>> entries{{Sign::kBar, "closed form"}, {Sign::kRange, "80 % range"}, {Sign::kDot, "simulated"}, {Sign::kDiamond, "published"}};
+        if (!answer.measured.empty()) {
+            entries.emplace_back(Sign::kCross, "measured");
+        }
+        if (std::ranges::any_of(answer.report.methods, [](const MethodReport& method) { return !method.is_calibrated && method.refused.empty(); })) {
+            entries.emplace_back(Sign::kNone, "? uncalibrated");
+        }
+        return entries;
+    }
+
+    /// By entry: how far right it begins, and in which row.
+    [[nodiscard]] std::vector<std::pair<double, std::size_t>> legend_places() const {
+        std::vector<std::pair<double, std::size_t>> places;
+        const auto left = is_low_ ? 0.0 : 120.0;
+        std::pair<double, std::size_t> next{left, 0};
+        for (const auto& [sign, text] : legend_) {
+            const auto width = (sign == Sign::kNone ? 0.0 : 14.0) + text_width(text, 11.0);
+            if (next.first > left && next.first + width > frame_.width && is_low_) {
+                next = {left, next.second + 1};
+            }
+            places.push_back(next);
+            next.first += width + 12.0;
+        }
+        return places;
+    }
+
     void legend() {
-        auto& scene = canvas_.scene;
-        double x = frame_.x + 120.0;
-        const auto y = frame_.y + 2.0;
-        const auto item = [&](const std::string& text) {
-            scene.text({x + 14.0, y, text_width(text, 11.0) + 4.0, 15.0}, text, Ink::kMuted, Align::kLeft, 11.0);
-            x += 14.0 + text_width(text, 11.0) + 12.0;
-        };
-        scene.add(RectMark{{x, y + 4.0, 10.0, 8.0}, {}, {Ink::kTransfer}, 1.5});
-        item("closed form");
-        scene.add(LineMark{{{x, y + 8.0}, {x + 11.0, y + 8.0}}, {Ink::kText}, 1.5});
-        item("80 % range");
-        dot({x + 5.0, y + 8.0});
-        item("simulated");
-        diamond({x + 5.0, y + 8.0});
-        item("published");
-        if (!canvas_.answer.measured.empty()) {
-            cross({x + 5.0, y + 8.0});
-            item("measured");
+        const auto places = legend_places();
+        for (std::size_t i = 0; i < legend_.size(); ++i) {
+            const auto& [sign, text] = legend_[i];
+            const auto x = frame_.x + places[i].first;
+            const auto y = frame_.y + (is_low_ ? 22.0 : 2.0) + kLegendRow * static_cast<double>(places[i].second);
+            const auto width = text_width(text, 11.0) + 4.0;
+            if (x + 14.0 + width - 8.0 > frame_.right()) {
+                return;
+            }
+            draw_sign(sign, {x, y + 8.0});
+            canvas_.scene.text({x + (sign == Sign::kNone ? 0.0 : 14.0), y, width, 15.0}, text, Ink::kMuted, Align::kLeft, 11.0);
+        }
+    }
+
+    void draw_sign(Sign sign, Point left) {
+        switch (sign) {
+            case Sign::kBar:
+                canvas_.scene.add(RectMark{{left.x, left.y - 4.0, 10.0, 8.0}, {}, {Ink::kTransfer}, 1.5});
+                break;
+            case Sign::kRange:
+                canvas_.scene.add(LineMark{{left, {left.x + 11.0, left.y}}, {Ink::kText}, 1.5});
+                break;
+            case Sign::kDot:
+                dot({left.x + 5.0, left.y});
+                break;
+            case Sign::kDiamond:
+                diamond({left.x + 5.0, left.y});
+                break;
+            case Sign::kCross:
+                cross({left.x + 5.0, left.y});
+                break;
+            case Sign::kNone:
+                break;
         }
     }
 
@@ -90,7 +143,7 @@ private:
         const bool is_b = method.method == answer.b.report.method;
         const auto middle = row.y + row.height / 2.0;
         const auto name = std::string{is_a ? "A  " : is_b ? "B  " : ""} + short_title(method.method) + (method.is_calibrated || !method.refused.empty() ? "" : " ?");
-        scene.text({frame_.x, middle - 9.0, 160.0, 18.0}, name, Ink::kText, Align::kRight, 12.0, is_a || is_b);
+        scene.text({frame_.x, middle - 9.0, name_, 18.0}, name, Ink::kText, Align::kRight, 12.0, is_a || is_b);
         const Target target{Target::Kind::kMethod, Grouping::kRank, static_cast<std::uint32_t>(method.method), 0};
         if (!method.refused.empty()) {
             scene.text({row.x + 6.0, middle - 9.0, row.width, 18.0}, "cannot run: " + method.refused.front().message, Ink::kWarn, Align::kLeft, 11.5);
@@ -125,6 +178,10 @@ private:
 
     Canvas& canvas_;
     Frame frame_;
+    double name_;  ///< Width of names.
+    std::vector<std::pair<Sign, std::string>> legend_;
+    bool is_low_;  ///< The key lies below the title.
+    double top_;
     Frame plot_;
     double end_ = 0.0;
 };
@@ -171,7 +228,8 @@ void breakdown(Canvas& canvas, const Frame& frame) {
     for (const auto& name : used) {
         entries.push_back({name == "bulk" ? "bulk transfers" : name, {ink_of_phase(name)}});
     }
-    canvas.key(entries, frame.x + 60.0, plot.y + 2.0 * height + 2.0);
+    const auto indent = frame.width < kNarrow ? 0.0 : 60.0;
+    canvas.key_rows(entries, frame.x + indent, plot.y + 2.0 * height + 2.0, frame.width - indent);
 }
 
 /// A's and B's time over the NIC rate, both logarithmic, and where they cross.
@@ -184,7 +242,7 @@ public:
         const auto& sweep = canvas_.answer.sweep;
         scene.text({frame_.x, frame_.y, frame_.width, 18.0}, "If the NICs were faster or slower", Ink::kText, Align::kLeft, 13.5, true);
         if (sweep.size() < 2) {
-            scene.text({frame_.x, plot_.y, frame_.width, 18.0}, canvas_.answer.question.is_draft ? "release the slider to compute it" : "one of the two methods cannot run", Ink::kMuted);
+            scene.text({frame_.x, plot_.y, frame_.width, 18.0}, canvas_.answer.question.is_draft ? "comes with the simulation" : "one of the two methods cannot run", Ink::kMuted);
             return;
         }
         low_ = high_ = sweep.front().a;
@@ -286,15 +344,20 @@ void side_by_side(Canvas& canvas, const Frame& frame) {
     const std::array columns{frame.x, frame.x + frame.width * 0.235, frame.x + frame.width * 0.53, frame.x + frame.width * 0.82};
     scene.text({frame.x, frame.y, frame.width, 18.0}, canvas.state.shows_only_differences ? "Side by side, only what differs" : "Side by side", Ink::kText, Align::kLeft, 13.5, true);
     const auto width = frame.width * 0.275;
-    scene.text({columns[1], frame.y + 24.0, width, 16.0}, "A  " + short_title(canvas.answer.a.report.method), Ink::kText, Align::kRight, 11.5, true);
-    scene.text({columns[2], frame.y + 24.0, width, 16.0}, "B  " + short_title(canvas.answer.b.report.method), Ink::kText, Align::kRight, 11.5, true);
+    const auto head = frame.width < 500.0 ? 10.0 : 11.5;
+    scene.text({columns[1], frame.y + 24.0, width, 16.0}, "A  " + short_title(canvas.answer.a.report.method), Ink::kText, Align::kRight, head, true);
+    scene.text({columns[2], frame.y + 24.0, width, 16.0}, "B  " + short_title(canvas.answer.b.report.method), Ink::kText, Align::kRight, head, true);
     scene.text({columns[3], frame.y + 24.0, frame.width * 0.18, 16.0}, "B - A", Ink::kMuted, Align::kRight, 11.5);
     auto y = frame.y + 44.0;
     if (list.empty() && !canvas.answer.a.is_refused() && !canvas.answer.b.is_refused()) {
         scene.text({frame.x, y, frame.width, 20.0}, "A and B do not differ in any of it", Ink::kMuted, Align::kLeft, 11.5);
     }
-    const auto height = std::min(20.0, (frame.height - 44.0) / static_cast<double>(std::max<std::size_t>(1, list.size())));
-    for (const auto& line : list) {
+    // In a low frame the first lines only, which say most.
+    constexpr double kLeast = 13.0;
+    const auto count = std::min(list.size(), static_cast<std::size_t>(std::max(1.0, (frame.height - 44.0) / kLeast)));
+    const auto height = std::min(20.0, (frame.height - 44.0) / static_cast<double>(std::max<std::size_t>(1, count)));
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto& line = list[i];
         scene.line({frame.x, y}, {frame.right(), y});
         scene.text({columns[0], y, frame.width * 0.3, height}, line.name, Ink::kMuted, Align::kLeft, 11.5);
         scene.text({columns[1], y, width, height}, line.a, Ink::kText, Align::kRight, 11.5);
@@ -331,16 +394,7 @@ void both_courses(Canvas& canvas, const Frame& frame) {
     scene.time_area = area;
 }
 
-}  // namespace
-
-Scene compare_view(Canvas canvas) {
-    const auto& answer = canvas.answer;
-    auto line = "A " + headline_of(answer.a) + "; B " + headline_of(answer.b);
-    if (!answer.a.is_refused() && !answer.b.is_refused()) {
-        const auto ratio = answer.b.seconds() / answer.a.seconds();
-        line += ratio >= 1.0 ? number("; A is %.1fx faster", ratio) : number("; B is %.1fx faster", 1.0 / ratio);
-    }
-    canvas.header("What each method costs", line);
+void in_two_columns(Canvas& canvas) {
     const auto& body = canvas.body;
     const auto left = body.width * 0.54;
     const auto top = body.height * 0.52;
@@ -352,65 +406,43 @@ Scene compare_view(Canvas canvas) {
     if (right.height > 350.0) {
         both_courses(canvas, {right.x, right.y + 266.0, right.width, right.height - 266.0});
     }
-    return std::move(canvas.scene);
 }
 
-Scene table_view(Canvas canvas) {
-    const auto& state = canvas.state;
-    const auto table = make_table(canvas.answer, state, state.listing);
-    canvas.header("The numbers: " + std::string{title_of(state.listing)}, grouped(table.rows.size()) + " rows, the most first; Shift+L lists something else; " + headline_of(canvas.answer.a));
+/// What matters most first; what there is no room for is left out.
+void in_one_column(Canvas& canvas) {
     const auto& body = canvas.body;
-    constexpr double kRow = 21.0;
-    const auto fits = static_cast<std::size_t>(std::max(1.0, (body.height - kRow) / kRow));
-    const auto first = std::min(static_cast<std::size_t>(state.scroll / kRow), table.rows.size() > fits ? table.rows.size() - fits : 0);
-    const auto last = std::min(table.rows.size(), first + fits);
-    // Columns are as wide as what they show, at most; what is left over goes to the first.
-    std::vector<double> widths;
-    for (std::size_t column = 0; column < table.columns.size(); ++column) {
-        auto width = text_width(table.columns[column], 12.5);
-        for (auto row = first; row < last; ++row) {
-            width = std::max(width, text_width(table.rows[row].cells[column].text, 12.0));
-        }
-        widths.push_back(width + 18.0);
-    }
-    double sum = 0.0;
-    for (const auto width : widths) {
-        sum += width;
-    }
-    const auto spare = std::min(70.0, (body.width - sum) / static_cast<double>(widths.size()));
-    for (auto& width : widths) {
-        width = sum > body.width ? width * body.width / sum : width + spare;
-    }
-    const auto row_cells = [&](double y, std::size_t row, bool is_head) {
-        double x = body.x;
-        for (std::size_t column = 0; column < widths.size(); ++column) {
-            const bool is_number = !table.rows.empty() && table.rows.front().cells[column].is_number;
-            const auto& text = is_head ? table.columns[column] : table.rows[row].cells[column].text;
-            canvas.scene.text({x + 6.0, y, widths[column] - 12.0, kRow}, text, is_head ? Ink::kMuted : Ink::kText, is_number ? Align::kRight : Align::kLeft, is_head ? 11.5 : 12.0, is_head);
-            x += widths[column];
-        }
-        return x;
+    double y = body.y;
+    const auto place = [&](double least, double most) {
+        const auto room = body.bottom() - y;
+        const Frame frame{body.x, y, body.width, std::min(room, most)};
+        y += room < least ? 0.0 : frame.height + 12.0;
+        return room < least ? std::nullopt : std::optional{frame};
     };
-    row_cells(body.y, 0, true);
-    canvas.scene.line({body.x, body.y + kRow}, {body.right(), body.y + kRow}, Ink::kOutline);
-    for (auto row = first; row < last; ++row) {
-        const auto y = body.y + kRow * static_cast<double>(row - first + 1);
-        const Frame frame{body.x, y, body.width, kRow};
-        if (state.selection == table.rows[row].target) {
-            canvas.scene.add(RectMark{frame, {Ink::kAccent, 0.2}, {Ink::kAccent}, 2.0});
-        } else if (row % 2 == 1) {
-            canvas.scene.add(RectMark{frame, {Ink::kPanel}});
-        }
-        row_cells(y, row, false);
-        std::string name;
-        for (std::size_t column = 0; column < table.columns.size(); ++column) {
-            name += (column == 0 ? "" : ", ") + table.columns[column] + " " + table.rows[row].cells[column].text;
-        }
-        canvas.element(table.rows[row].target, name, frame);
+    if (const auto frame = place(0.0, std::clamp(body.height * 0.36, 190.0, 300.0))) {
+        MethodsChart{canvas, *frame}.draw();
     }
-    if (table.rows.empty()) {
-        canvas.nothing("Nothing to list", state.filter.is_set() ? "no row fits the filter; Esc clears it" : "not simulated yet");
+    if (const auto frame = place(110.0, std::clamp(body.height * 0.24, 122.0, 150.0))) {
+        breakdown(canvas, *frame);
     }
+    if (const auto frame = place(96.0, 252.0)) {
+        side_by_side(canvas, *frame);
+    }
+    if (const auto frame = place(150.0, 320.0)) {
+        Crossover{canvas, *frame}.draw();
+    }
+}
+
+}  // namespace
+
+Scene compare_view(Canvas canvas) {
+    const auto& answer = canvas.answer;
+    auto line = "A " + headline_of(answer.a) + "; B " + headline_of(answer.b);
+    if (!answer.a.is_refused() && !answer.b.is_refused()) {
+        const auto ratio = answer.b.seconds() / answer.a.seconds();
+        line += ratio >= 1.0 ? number("; A is %.1fx faster", ratio) : number("; B is %.1fx faster", 1.0 / ratio);
+    }
+    canvas.header("What each method costs", line);
+    canvas.body.width < kOneColumn ? in_one_column(canvas) : in_two_columns(canvas);
     return std::move(canvas.scene);
 }
 

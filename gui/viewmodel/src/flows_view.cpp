@@ -14,23 +14,38 @@ namespace {
 
 constexpr double kLabel = 190.0;
 constexpr double kBar = 14.0;
+constexpr double kWide = 620.0;
 constexpr std::uint32_t kMostGroups = 64;  ///< Of a two-column picture; the matrix is readable above.
 
 std::string share_text(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? "0 %" : percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
+/// Room for the names of groups beside their bars; sizes stand there too where the frame is wide.
+double label_width(const Groups& groups, const Frame& frame) {
+    if (frame.width >= kWide) {
+        return kLabel;
+    }
+    double width = 36.0;
+    for (std::uint32_t group = 0; group < groups.count(); ++group) {
+        width = std::max(width, text_width(groups.name(group), 11.0) + 10.0);
+    }
+    return std::min(width, frame.width * 0.3);
+}
+
 /// Two columns and the bands between them: of all flows, or of one part of the job beside others.
 class FlowsPicture {
 public:
-    /// `all`: of the whole job, which shares are of. Labels of a narrow frame have no sizes.
-    FlowsPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix, const PairFlow& all, const Frame& frame, double label)
-        : canvas_{canvas}, groups_{groups}, total_{all}, frame_{frame}, label_{label},
-          sankey_{make_sankey(matrix, canvas.state.top, {frame.x + label, frame.y + 22.0, frame.width - 2.0 * label, frame.height - 24.0}, kBar)} {}
+    /// `all`: of the whole job, which shares are of. `has_heads`: it says which side sends.
+    FlowsPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix, const PairFlow& all, const Frame& frame, bool has_heads)
+        : canvas_{canvas}, groups_{groups}, total_{all}, frame_{frame}, label_{label_width(groups, frame)}, head_{has_heads ? 22.0 : 4.0},
+          sankey_{make_sankey(matrix, canvas.state.top, {frame.x + label_, frame.y + head_, frame.width - 2.0 * label_, frame.height - head_ - 2.0}, kBar)} {}
 
     void draw() {
-        canvas_.scene.text({frame_.x, frame_.y, label_ + kBar, 16.0}, "sends", Ink::kMuted, Align::kRight, 12.0, true);
-        canvas_.scene.text({frame_.right() - label_ - kBar, frame_.y, label_ + kBar, 16.0}, "receives", Ink::kMuted, Align::kLeft, 12.0, true);
+        if (head_ > 10.0) {
+            canvas_.scene.text({frame_.x, frame_.y, label_ + kBar, 16.0}, "sends", Ink::kMuted, Align::kRight, 12.0, true);
+            canvas_.scene.text({frame_.right() - label_ - kBar, frame_.y, label_ + kBar, 16.0}, "receives", Ink::kMuted, Align::kLeft, 12.0, true);
+        }
         bands();
         nodes(sankey_.senders, true);
         nodes(sankey_.receivers, false);
@@ -109,6 +124,7 @@ private:
     PairFlow total_;
     Frame frame_;
     double label_;
+    double head_;
     Sankey sankey_;
 };
 
@@ -135,33 +151,67 @@ public:
     void draw() {
         const auto parts = parts_of();
         const auto& body = canvas_.body;
+        const Frame area{body.x, body.y + 24.0, body.width, body.height - 24.0};
         if (parts.size() < 2) {
-            one(matrix_, {body.x, body.y + 24.0, body.width, body.height - 24.0}, kLabel);
+            one(matrix_, area);
+        } else if (area.width >= kLeastWidth) {
+            columns(parts, area);
         } else {
-            constexpr double kGap = 20.0;
-            const auto width = (body.width - kGap * static_cast<double>(parts.size() - 1)) / static_cast<double>(parts.size());
-            double x = body.x;
-            for (const auto& [direction, part] : parts) {
-                const auto total = part.total();
-                auto title = std::string{title_of(direction)};
-                title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
-                canvas_.scene.text({x, body.y + 26.0, width, 18.0}, title, Ink::kText, Align::kLeft, 13.0, true);
-                canvas_.scene.text({x, body.y + 44.0, width, 16.0}, bytes_text(total) + ", " + share_text(total.bytes(), all_.bytes()) + " of all", Ink::kMuted, Align::kLeft, 11.0);
-                one(part, {x, body.y + 68.0, width, body.height - 68.0}, kShortLabel);
-                x += width + kGap;
-            }
+            rows(parts, area);
         }
         caption(parts.size() > 1);
     }
 
 private:
-    static constexpr double kShortLabel = 78.0;
+    using Parts = std::vector<std::pair<Direction, GroupMatrix>>;
     static constexpr double kLeastWidth = 760.0;  ///< Below it columns of parts would have no room for bands.
+    static constexpr double kLeastHeight = 70.0;  ///< Of a part below others.
     static constexpr double kThinPart = 0.15;     ///< Of all bytes: what trainers send to generators is thin below.
 
-    [[nodiscard]] std::vector<std::pair<Direction, GroupMatrix>> parts_of() const {
-        std::vector<std::pair<Direction, GroupMatrix>> parts;
-        if (canvas_.state.direction != Direction::kAll || canvas_.body.width < kLeastWidth || groups_.count() <= 2) {
+    static std::string title_of_part(Direction direction) {
+        auto title = std::string{title_of(direction)};
+        title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+        return title;
+    }
+    [[nodiscard]] std::string size_of_part(const PairFlow& total) const {
+        return bytes_text(total) + ", " + share_text(total.bytes(), all_.bytes()) + " of all";
+    }
+
+    void columns(const Parts& parts, const Frame& area) {
+        constexpr double kGap = 20.0;
+        const auto width = (area.width - kGap * static_cast<double>(parts.size() - 1)) / static_cast<double>(parts.size());
+        double x = area.x;
+        for (const auto& [direction, part] : parts) {
+            canvas_.scene.text({x, area.y + 2.0, width, 18.0}, title_of_part(direction), Ink::kText, Align::kLeft, 13.0, true);
+            canvas_.scene.text({x, area.y + 20.0, width, 16.0}, size_of_part(part.total()), Ink::kMuted, Align::kLeft, 11.0);
+            one(part, {x, area.y + 44.0, width, area.height - 44.0});
+            x += width + kGap;
+        }
+    }
+
+    /// One below the other, each as wide as there is room.
+    void rows(const Parts& parts, const Frame& area) {
+        const auto height = area.height / static_cast<double>(parts.size());
+        double y = area.y;
+        for (const auto& [direction, part] : parts) {
+            const auto title = title_of_part(direction);
+            const auto total = part.total();
+            const auto end = text_width(title, 12.0) * 1.08 + 10.0;
+            const auto share = share_text(total.bytes(), all_.bytes());
+            canvas_.scene.text({area.x, y, end, 17.0}, title, Ink::kText, Align::kLeft, 12.0, true);
+            canvas_.scene.text({area.x + end, y, area.width - end, 17.0},
+                               longest({size_of_part(total), size_text(static_cast<double>(total.bytes())) + ", " + share + " of all", share}, area.width - end),
+                               Ink::kMuted, Align::kLeft, 11.0);
+            const bool is_first = y == area.y;
+            one(part, {area.x, y + (is_first ? 16.0 : 18.0), area.width, height - (is_first ? 22.0 : 24.0)}, is_first);
+            y += height;
+        }
+    }
+
+    [[nodiscard]] Parts parts_of() const {
+        Parts parts;
+        const bool is_small = canvas_.body.width < kLeastWidth && canvas_.body.height < 24.0 + 3.0 * kLeastHeight;
+        if (canvas_.state.direction != Direction::kAll || is_small || groups_.count() <= 2) {
             return parts;
         }
         bool is_thin = false;
@@ -179,8 +229,8 @@ private:
         return parts;
     }
 
-    void one(const GroupMatrix& matrix, const Frame& frame, double label) {
-        FlowsPicture picture{canvas_, groups_, matrix, all_, frame, label};
+    void one(const GroupMatrix& matrix, const Frame& frame, bool has_heads = true) {
+        FlowsPicture picture{canvas_, groups_, matrix, all_, frame, has_heads};
         picture.draw();
         other_bands_ += picture.other_bands();
         other_bytes_ += picture.other_bytes();
@@ -192,9 +242,10 @@ private:
         if (other_bands_ > 0) {
             x = canvas_.key({{grouped(other_bands_) + " smaller ones, " + size_text(static_cast<double>(other_bytes_)) + ", not drawn", {Ink::kMuted, 0.35}}}, x, body.y);
         }
-        canvas_.scene.text({x, body.y, body.right() - x, 17.0},
-                           has_parts ? "each part has its own scale; Shift+D shows one alone" : "stays on its GPU: 0 B (trainers and generators are different GPUs)",
-                           Ink::kMuted, Align::kRight, 11.5);
+        const auto room = body.right() - x;
+        const auto hint = has_parts ? longest({"each part has its own scale; Shift+D shows one alone", "each part has its own scale", "own scales", ""}, room)
+                                    : longest({"stays on its GPU: 0 B (trainers and generators are different GPUs)", "stays on its GPU: 0 B", ""}, room);
+        canvas_.scene.text({x, body.y, room, 17.0}, hint, Ink::kMuted, Align::kRight, 11.0);
     }
 
     Canvas& canvas_;
@@ -231,8 +282,8 @@ public:
 
     void draw() {
         const auto& body = canvas_.body;
-        auto x = canvas_.scale("0", size_text(static_cast<double>(most_)) + " (square-root scale)", body.x, body.y);
-        canvas_.key({{"has traffic on NICs", {Ink::kNic}, Pattern::kSolid}}, x, body.y);
+        auto x = canvas_.scale("0", size_text(static_cast<double>(most_)) + (body.width < kWide ? ", by roots" : " (square-root scale)"), body.x, body.y);
+        canvas_.key({{body.width < kWide ? "NICs" : "has traffic on NICs", {Ink::kNic}, Pattern::kSolid}}, x, body.y);
         const auto top = 64.0;
         const auto sum = 74.0;
         area_ = {body.x + 112.0, body.y + 26.0 + top, body.width - 112.0 - sum, body.height - 26.0 - top - 24.0};
@@ -353,7 +404,7 @@ private:
         if (width >= 40.0) {
             for (std::size_t c = 0; c < columns_.size(); ++c) {
                 canvas_.scene.text({area_.x + static_cast<double>(c) * width, area_.bottom() + 4.0, width, 15.0},
-                                   size_text(static_cast<double>(matrix_.column(columns_[c]).bytes())), Ink::kMuted, Align::kCentre, 10.5);
+                                   size_text(static_cast<double>(matrix_.column(columns_[c]).bytes())), Ink::kMuted, Align::kCentre, std::min(10.5, width / 5.0));
             }
         }
         canvas_.scene.text({area_.right() + 6.0, area_.y - 22.0, 70.0, 15.0}, "all", Ink::kMuted, Align::kLeft, 10.5);

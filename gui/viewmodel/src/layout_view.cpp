@@ -11,7 +11,7 @@
 namespace refit::gui {
 namespace {
 
-constexpr double kGap = 36.0;
+constexpr double kMeshGap = 36.0;
 
 /// Bytes of every rank before or after the refit, of all weights or of one class.
 struct Holdings {
@@ -120,9 +120,14 @@ public:
             widest = std::max(widest, stages.members(group).size());
         }
         const auto rows = last - first;
-        const auto label = std::min(124.0, frame.width * 0.27);
+        double name = 0.0;
+        for (auto group = first; group < last; ++group) {
+            name = std::max(name, text_width(stages.name(group), 11.0) + 8.0);
+        }
+        const auto label = std::min(124.0, std::max(std::min(name, frame.width * 0.4), frame.width * 0.27));
         // Long rows break, so that cells stay square where there is room.
-        const Frame area{frame.x + label, frame.y + 44.0, frame.width - label, frame.height - 44.0};
+        const auto top = frame.width < kNarrow / 2.0 ? 58.0 : 44.0;
+        const Frame area{frame.x + label, frame.y + top, frame.width - label, frame.height - top};
         std::size_t lines = 1;
         for (std::size_t more = 2; more <= widest; ++more) {
             const bool is_narrow = area.width / static_cast<double>(widest) * static_cast<double>(lines) < 26.0;
@@ -149,10 +154,17 @@ private:
         const auto gpus = is_train ? scenario.train.gpus : scenario.generate.gpus;
         const auto what = is_train ? "Trainers, before the refit" : "Generators, after it";
         canvas_.scene.add(RectMark{{frame.x, frame.y + 2.0, 4.0, 34.0}, {is_train ? Ink::kTrain : Ink::kGenerate}, {}, 1.0, Pattern::kSolid, 1.0});
-        canvas_.scene.text({frame.x + 12.0, frame.y, frame.width - 12.0, 19.0}, what, Ink::kText, Align::kLeft, 13.5, true);
-        auto line = std::to_string(gpus) + " x " + system.gpu + ", " + (is_train ? describe(scenario.train) : describe(scenario.generate));
-        line += is_train ? "; " + describe_split(scenario.train.stage_layers) : "";
-        canvas_.scene.text({frame.x + 12.0, frame.y + 19.0, frame.width - 12.0, 17.0}, line, Ink::kMuted, Align::kLeft, 11.5);
+        const auto room = frame.width - 12.0;
+        canvas_.scene.text({frame.x + 12.0, frame.y, room, 19.0}, longest({what, is_train ? "Trainers, before" : "Generators, after", is_train ? "Trainers" : "Generators"}, room, 14.5), Ink::kText, Align::kLeft, 13.5, true);
+        const auto machines = std::to_string(gpus) + " x " + system.gpu;
+        const auto layout = is_train ? describe(scenario.train) : describe(scenario.generate);
+        if (frame.width < kNarrow / 2.0) {
+            canvas_.scene.text({frame.x + 12.0, frame.y + 19.0, room, 16.0}, machines, Ink::kMuted, Align::kLeft, 11.0);
+            canvas_.scene.text({frame.x + 12.0, frame.y + 34.0, room, 16.0}, layout, Ink::kMuted, Align::kLeft, 11.0);
+            return;
+        }
+        const auto line = machines + ", " + layout + (is_train ? "; " + describe_split(scenario.train.stage_layers) : "");
+        canvas_.scene.text({frame.x + 12.0, frame.y + 19.0, room, 17.0}, longest({line, machines + ", " + layout}, room, 11.5), Ink::kMuted, Align::kLeft, 11.5);
     }
 
     void row_label(std::uint32_t group, const Frame& frame) {
@@ -268,14 +280,16 @@ public:
         const auto trains = cut_axes(one_.source);
         const auto generates = cut_axes(destination);
         choose_axes(trains, generates);
-        caption(frame, trains, generates);
-        const Frame area{frame.x + 96.0, frame.y + 58.0, frame.width - 97.0, frame.height - 82.0};
+        const auto top = 21.0 + caption(frame, trains, generates) + 20.0;
+        const Frame area{frame.x + 96.0, frame.y + top, frame.width - 97.0, frame.height - top - 24.0};
         canvas_.scene.add(RectMark{area, {Ink::kPanel}});
         const auto first = slice.train_stage * canvas_.answer.workload.trainers_per_stage();
         shards(one_.source, first, area, true);
         shards(destination, canvas_.answer.train_gpus(), area, false);
         canvas_.scene.text({area.x, area.bottom() + 4.0, area.width, 16.0}, axis_text(x_axis_, "across"), Ink::kMuted, Align::kCentre, 11.0);
-        canvas_.scene.text({frame.x, area.y, 88.0, area.height}, axis_text(y_axis_, "down"), Ink::kMuted, Align::kRight, 11.0);
+        if (area.height >= 44.0) {
+            canvas_.scene.text({frame.x, area.y, 88.0, area.height}, axis_text(y_axis_, "down"), Ink::kMuted, Align::kRight, 11.0);
+        }
         canvas_.element({Target::Kind::kTensor, Grouping::kRank, number_, 0}, "tensor " + one_.parameter.name, area);
     }
 
@@ -306,19 +320,21 @@ private:
         return std::to_string(one_.source.shape()[axis]) + (is_expert ? " experts" : axis == one_.source.shape().size() - 1 ? " columns" : " rows");
     }
 
-    void caption(const Frame& frame, const std::set<std::size_t>& trains, const std::set<std::size_t>& generates) {
+    /// Returns the height of its lines below the title.
+    double caption(const Frame& frame, const std::set<std::size_t>& trains, const std::set<std::size_t>& generates) {
         std::string shape;
         for (const auto length : one_.source.shape()) {
             shape += (shape.empty() ? "" : " x ") + std::to_string(length);
         }
         const auto layers = one_.logical_tensors();
-        canvas_.scene.text({frame.x, frame.y, frame.width, 19.0}, short_name(one_.parameter.name) + "   [" + shape + "]", Ink::kText, Align::kLeft, 13.5, true);
+        const auto name = short_name(one_.parameter.name);
+        canvas_.scene.text({frame.x, frame.y, frame.width, 19.0}, longest({name + "   [" + shape + "]", name}, frame.width, 14.5), Ink::kText, Align::kLeft, frame.width < kNarrow ? 12.0 : 13.5, true);
         const auto copies = one_.destinations.front().shards().empty() ? 1 : one_.destinations.front().shards().front().members.size();
-        auto line = (layers > 1 ? std::to_string(layers) + " layers, " : std::string{}) + size_text(one_.parameter.bytes().as_double()) + ".  ";
+        auto line = (frame.width < kNarrow ? "[" + shape + "], " : std::string{}) + (layers > 1 ? std::to_string(layers) + " layers, " : std::string{}) + size_text(one_.parameter.bytes().as_double()) + ".  ";
         line += trains.empty() ? "Each trainer of a stage holds all of it" : "Filled bands: what each trainer of stage " + std::to_string(one_.slices.front().train_stage) + " holds";
         line += generates.empty() ? "; every generator wants all of it." : ".  Dashed frames: what each generator wants; each overlap is a message.";
         line += copies > 1 ? "  " + std::to_string(copies) + " generators want the same part." : "";
-        canvas_.scene.text({frame.x, frame.y + 19.0, frame.width, 17.0}, line, Ink::kMuted, Align::kLeft, 11.5);
+        return canvas_.paragraph({frame.x, frame.y + 20.0, frame.width, frame.width < kNarrow && frame.height > 170.0 ? 62.0 : 31.0}, line, Ink::kMuted, 11.5);
     }
 
     [[nodiscard]] Frame place(const Box& box, const Frame& area) const {
@@ -404,11 +420,11 @@ Scene layout_view(Canvas canvas) {
     body.height -= 26.0;
     const auto tensor_height = std::clamp(body.height * 0.36, 130.0, 300.0);
     const auto mesh_height = body.height - tensor_height - 18.0;
-    const auto half = (body.width - kGap) / 2.0;
+    const auto half = (body.width - kMeshGap) / 2.0;
     Mesh mesh{canvas, held, focus, busy};
     mesh.draw(true, {body.x, body.y, half, mesh_height});
-    mesh.draw(false, {body.x + half + kGap, body.y, half, mesh_height});
-    const auto middle = body.x + half + kGap / 2.0;
+    mesh.draw(false, {body.x + half + kMeshGap, body.y, half, mesh_height});
+    const auto middle = body.x + half + kMeshGap / 2.0;
     canvas.scene.add(LineMark{{{middle - 9.0, body.y + 22.0}, {middle + 7.0, body.y + 22.0}}, {Ink::kMuted}, 2.0});
     canvas.scene.add(LineMark{{{middle + 2.0, body.y + 16.0}, {middle + 8.0, body.y + 22.0}, {middle + 2.0, body.y + 28.0}}, {Ink::kMuted}, 2.0});
     TensorPicture{canvas, is_class_chosen ? state.tensor : largest_class(answer.workload), focus}.draw(

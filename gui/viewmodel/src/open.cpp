@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "refit/check.hpp"
 #include "refit/io/json_file.hpp"
 #include "refit/io/plan_file.hpp"
 #include "refit/quantity.hpp"
@@ -40,7 +39,10 @@ void flatten(const Json& json, const std::string& name, const std::string& origi
 Result<Opened> open_report(const Json& json, const std::string& file, const Question& current) {
     Opened opened{current, {}, "report"};
     Faults faults;
-    const auto& methods = json.value("methods", Json::array());
+    const auto methods = json.value("methods", Json::array());
+    if (!methods.is_array()) {
+        return fail(ErrorCode::kInvalidInput, "measured-report", "the methods of a report must be a list", file + ": /methods");
+    }
     for (std::size_t i = 0; i < methods.size(); ++i) {
         const auto& entry = methods[i];
         const auto where = file + ": /methods/" + std::to_string(i);
@@ -74,15 +76,38 @@ Result<Opened> open_report(const Json& json, const std::string& file, const Ques
     return opened;
 }
 
-/// A plan tells who sends what; the rates come from the scenario that it names.
-Result<Opened> open_plan(const std::string& text, const std::string& file, const Question& current, const io::Library& library) {
-    auto plan = io::read_plan(text, file);
+/// The scenario that a plan file carries, with its changes as flags.
+io::ScenarioDraft carried_draft(const io::PlanFile& plan, const std::string& origin) {
+    io::ScenarioDraft draft;
+    for (const auto& [name, text] : plan.scenario) {
+        draft.set(name, {text, io::DraftField::Kind::kText, io::Precedence::kFile, origin + ": /scenario"});
+    }
+    for (const auto& [name, text] : plan.changes) {
+        draft.set(name, {text, io::DraftField::Kind::kText, io::Precedence::kFlag, origin + ": /changes"});
+    }
+    return draft;
+}
+
+/// A plan tells who sends what; the rates come from the scenario that it carries, or names.
+Result<Opened> open_plan(Result<io::PlanFile> plan, const std::string& file, const Question& current, const io::Library& library) {
     if (!plan) {
         return fail(std::move(plan.error()));
     }
     Opened opened{current, {}, "plan"};
     const auto* name = current.draft.find("name");
-    if (!plan->name.empty() && (name == nullptr || name->text != plan->name)) {
+    if (!plan->scenario.empty()) {
+        opened.question.draft = carried_draft(*plan, file);
+        opened.question.origin.clear();
+        // One that is shipped has a name that commands take, and published times.
+        if (const auto shipped = library.scenario(plan->name)) {
+            for (const auto* field : {"name", "published"}) {
+                if (const auto* known = shipped->find(field)) {
+                    opened.question.draft.set(field, *known);
+                }
+            }
+            opened.question.origin = plan->name;
+        }
+    } else if (!plan->name.empty() && (name == nullptr || name->text != plan->name)) {
         auto draft = library.scenario(plan->name);
         if (!draft) {
             for (auto& fault : draft.error()) {
@@ -104,9 +129,6 @@ Result<Opened> open_plan(const std::string& text, const std::string& file, const
         moved.classes().size() != workload.classes().size()) {
         return fail(ErrorCode::kInvalidInput, "plan-scenario",
                     "the plan moves other weights, or to other ranks or domains, than the scenario '" + scenario->name + "'; open the one it was made for first", file);
-    }
-    if (auto wrong = check_plan(plan->plan, plan->workload, JobSize{plan->train_gpus, plan->gpus() - plan->train_gpus}); !wrong.empty()) {
-        return fail(std::move(wrong));
     }
     opened.question.method = plan->plan.method;
     opened.question.plan = std::make_shared<const Plan>(std::move(plan->plan));
@@ -158,20 +180,23 @@ Result<Opened> open_any(const std::string& target, const Question& current, cons
     if (!fs::exists(path, error) || target.ends_with(".yaml") || target.ends_with(".yml")) {
         return open_scenario(target, current, library);
     }
+    if (fs::is_block_file(path, error) || fs::is_character_file(path, error)) {
+        return fail(ErrorCode::kIo, "unreadable", "this is a device, not a file", target);
+    }
     const auto text = io::read_text(path, 1U << 30U);
     if (!text) {
         return fail(text.error());
     }
     if (target.ends_with(".cbor")) {
-        return open_plan(*text, target, current, library);
+        return open_plan(io::read_plan(*text, target), target, current, library);
     }
-    const auto json = io::parse_json(*text, target);
+    auto json = io::parse_json(*text, target);
     if (!json) {
         return fail(json.error());
     }
     const auto schema = json->is_object() ? json->value("schema", Json{}) : Json{};
     if (schema == "refit.plan") {
-        return open_plan(*text, target, current, library);
+        return open_plan(io::plan_from_json(std::move(*json), target), target, current, library);
     }
     if (schema == "refit.report") {
         return open_report(*json, target, current);
@@ -268,8 +293,13 @@ Result<bool> apply_setting(io::ScenarioDraft& draft, const std::string& setting)
 std::string scenario_text(const io::ScenarioDraft& draft) { return io::to_json(draft).dump(1) + "\n"; }
 
 std::string plan_text(const Answer& answer) {
-    return io::write_plan({answer.scenario.name, answer.workload, *answer.a.plan, answer.train_gpus(), io::domain_starts(answer.scenario.cluster)},
-                          io::PlanEncoding::kJson);
+    io::PlanFile file{answer.scenario.name, answer.workload, *answer.a.plan, answer.train_gpus(), io::domain_starts(answer.scenario.cluster)};
+    for (const auto& [name, field] : answer.question.draft.fields()) {
+        if (name != "name" && name != "note" && name != "published" && !name.starts_with("schema")) {
+            (field.precedence > io::Precedence::kFile ? file.changes : file.scenario).emplace(name, field.text);
+        }
+    }
+    return io::write_plan(file, io::PlanEncoding::kJson);
 }
 
 std::vector<std::string> lines_of(const Faults& faults) {

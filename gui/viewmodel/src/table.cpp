@@ -17,7 +17,7 @@ TableCell words(std::string text) { return {text, std::move(text), false}; }
 TableCell bytes_cell(std::uint64_t bytes) { return {format_bytes(Bytes{bytes}), std::to_string(bytes), true}; }
 TableCell count_cell(std::uint64_t count) { return {grouped(count), std::to_string(count), true}; }
 TableCell seconds_cell(double seconds) { return {format_seconds(Seconds{seconds}), number("%.9g", seconds), true}; }
-TableCell share_cell(double share) { return {percent(share), number("%.6g", share), true}; }
+TableCell share_cell(double share) { return {percent(share), number("%.6g", share), true, share}; }
 
 Table pairs(const Answer& answer, const ViewState& state) {
     Table table{{"sender", "receiver", "bytes on NICs", "bytes on NVLink", "hops", "share"}, {}};
@@ -200,15 +200,17 @@ Detail group_detail(const Answer& answer, const Target& target) {
     } else {
         detail.lines.emplace_back("GPUs", std::to_string(members.size()) + ": " + short_rank(members.front(), train_gpus) + " to " + short_rank(members.back(), train_gpus));
     }
-    if (answer.a.plan) {
-        const auto traffic = refit::traffic(*answer.a.plan, answer.scenario.cluster);
+    if (answer.a.flows) {
+        const auto& flows = *answer.a.flows;
         PortBytes sum;
-        for (const auto rank : members) {
-            const auto& port = traffic.ports()[rank];
-            sum.nic_out += port.nic_out;
-            sum.nic_in += port.nic_in;
-            sum.nvlink_out += port.nvlink_out;
-            sum.nvlink_in += port.nvlink_in;
+        for (std::size_t i = 0; i < flows.size(); ++i) {
+            const bool is_network = flows.is_network[i] != 0;
+            if (groups.of_rank(flows.source[i]) == target.a) {
+                (is_network ? sum.nic_out : sum.nvlink_out) += flows.bytes[i];
+            }
+            if (groups.of_rank(flows.destination[i]) == target.a) {
+                (is_network ? sum.nic_in : sum.nvlink_in) += flows.bytes[i];
+            }
         }
         detail.lines.emplace_back("sends", format_bytes(Bytes{sum.nic_out}) + " on NICs, " + format_bytes(Bytes{sum.nvlink_out}) + " on NVLink");
         detail.lines.emplace_back("receives", format_bytes(Bytes{sum.nic_in}) + " on NICs, " + format_bytes(Bytes{sum.nvlink_in}) + " on NVLink");

@@ -11,7 +11,7 @@
 namespace refit::gui {
 namespace {
 
-constexpr double kName = 196.0;
+constexpr double kWidestName = 196.0;
 constexpr double kShare = 56.0;
 constexpr double kSummed = 22.0;
 
@@ -40,7 +40,8 @@ void add_profile(Scene& scene, const std::vector<float>& shares, double end, con
 class TimelinePicture {
 public:
     explicit TimelinePicture(Canvas& canvas)
-        : canvas_{canvas}, course_{canvas.answer.a.course}, area_{canvas.body.x + kName, canvas.body.y + 28.0, canvas.body.width - kName - kShare, canvas.body.height - 28.0 - 26.0},
+        : canvas_{canvas}, course_{canvas.answer.a.course}, name_{std::clamp(canvas.body.width * 0.3, 110.0, kWidestName)}, key_height_{Canvas::key_height(all_entries(course_), canvas.body.width)},
+          area_{canvas.body.x + name_, canvas.body.y + key_height_ + 9.0, canvas.body.width - name_ - kShare, canvas.body.height - key_height_ - 9.0 - 26.0},
           scale_{window_of(canvas), area_.x, area_.width} {}
 
     void draw() {
@@ -58,7 +59,7 @@ public:
             y += row_height_;
         }
         if (hidden_lanes_ > 0) {
-            scene.text({canvas_.body.x, y, kName - 10.0, 14.0}, grouped(hidden_lanes_) + " more lanes: scroll", Ink::kMuted, Align::kRight, 11.0);
+            scene.text({canvas_.body.x, y, name_ - 10.0, 14.0}, longest({grouped(hidden_lanes_) + " more lanes: scroll", grouped(hidden_lanes_) + " more: scroll"}, name_ - 10.0), Ink::kMuted, Align::kRight, 11.0);
             y += 16.0;
         }
         port_section(y + 8.0);
@@ -67,6 +68,25 @@ public:
     }
 
 private:
+    static Canvas::KeyEntry entry_of(Activity activity) { return {std::string{refit::name_of(activity)}, paint_of(activity), pattern_of(activity)}; }
+    static Canvas::KeyEntry waits() { return {"waits", {Ink::kMuted, 0.5}, Pattern::kHatch}; }
+
+    /// The key has room for all activities of the run, so that the picture stays where it is while it is zoomed.
+    static std::vector<Canvas::KeyEntry> all_entries(const Course& course) {
+        std::set<Activity> found;
+        for (const auto& lane : course.lanes) {
+            for (const auto task : lane.tasks) {
+                found.insert(course.run->graph.tasks[task].activity);
+            }
+        }
+        std::vector<Canvas::KeyEntry> entries;
+        for (const auto activity : found) {
+            entries.push_back(entry_of(activity));
+        }
+        entries.push_back(waits());
+        return entries;
+    }
+
     void pick_rows() {
         critical_height_ = std::clamp(area_.height * 0.07, 26.0, 60.0);
         std::vector<const CourseLane*> all;
@@ -78,7 +98,9 @@ private:
         const auto room = area_.height - critical_height_ - kSummed - 16.0 - port_height() - 26.0;
         row_height_ = std::clamp(room / static_cast<double>(std::max<std::size_t>(1, all.size())), 9.6, 54.0);
         const auto fits = std::max<std::size_t>(1, static_cast<std::size_t>(room / row_height_));
-        const auto first = std::min(static_cast<std::size_t>(canvas_.state.scroll / row_height_), all.size() > fits ? all.size() - fits : 0);
+        const auto most = all.size() > fits ? all.size() - fits : 0;
+        canvas_.scene.most_scroll = row_height_ * static_cast<double>(most);
+        const auto first = std::min(static_cast<std::size_t>(canvas_.state.scroll / row_height_ + 0.5), most);
         for (auto i = first; i < std::min(all.size(), first + fits); ++i) {
             lanes_.push_back(all[i]);
         }
@@ -88,13 +110,13 @@ private:
     [[nodiscard]] double port_height() const { return std::clamp(area_.height * 0.27, 90.0, 240.0); }
 
     void row_name(const std::string& name, const std::string& share, const Frame& row, bool is_bold = false) {
-        canvas_.scene.text({canvas_.body.x, row.y, kName - 10.0, row.height}, name, Ink::kText, Align::kRight, row.height < 10.0 ? 9.5 : row.height < 14.0 ? 10.5 : 11.5, is_bold);
+        canvas_.scene.text({canvas_.body.x, row.y, name_ - 10.0, row.height}, name, Ink::kText, Align::kRight, row.height < 10.0 ? 9.5 : row.height < 14.0 ? 10.5 : 11.5, is_bold);
         canvas_.scene.text({area_.right() + 4.0, row.y, kShare - 4.0, row.height}, share, Ink::kMuted, Align::kRight, row.height < 10.0 ? 9.5 : 11.0);
     }
 
     /// What kept all that follows waiting: it tiles the time.
     void critical_row(const Frame& row) {
-        row_name("what takes the time", "", row, true);
+        row_name(longest({"what takes the time", "takes the time"}, name_ - 10.0, 12.5), "", row, true);
         const auto& run = *course_.run;
         std::vector<std::pair<TimeWindow, std::uint32_t>> parts;
         for (const auto& step : run.path) {
@@ -178,7 +200,7 @@ private:
         }
         canvas_.element({Target::Kind::kLane, Grouping::kRank, lane.lane, 0},
                         lane.name + ", busy " + format_seconds(Seconds{lane.busy_seconds}) + ", " + percent(lane.busy_seconds / course_.seconds()) + " of the time, " + grouped(lane.tasks.size()) + " tasks",
-                        {canvas_.body.x, row.y, kName - 4.0, row.height});
+                        {canvas_.body.x, row.y, name_ - 4.0, row.height});
     }
 
     void wait(const Frame& frame) {
@@ -212,7 +234,7 @@ private:
         if (rows.empty()) {
             return;
         }
-        canvas_.scene.text({canvas_.body.x, y, kName - 10.0, 15.0}, "links, rate of capacity", Ink::kText, Align::kRight, 11.5, true);
+        canvas_.scene.text({canvas_.body.x, y, name_ - 10.0, 15.0}, longest({"links, rate of capacity", "links, rate"}, name_ - 10.0, 12.5), Ink::kText, Align::kRight, 11.5, true);
         y += 18.0;
         const auto height = std::min(64.0, (area_.bottom() - y - 2.0) / static_cast<double>(rows.size()));
         for (const auto& port : rows) {
@@ -239,16 +261,18 @@ private:
     void key() {
         std::vector<Canvas::KeyEntry> entries;
         for (const auto activity : used_) {
-            entries.push_back({std::string{refit::name_of(activity)}, paint_of(activity), pattern_of(activity)});
+            entries.push_back(entry_of(activity));
         }
         if (has_waits_) {
-            entries.push_back({"waits", {Ink::kMuted, 0.5}, Pattern::kHatch});
+            entries.push_back(waits());
         }
-        canvas_.key(entries, canvas_.body.x, canvas_.body.y);
+        canvas_.key_rows(entries, canvas_.body.x, canvas_.body.y, canvas_.body.width);
     }
 
     Canvas& canvas_;
     const Course& course_;
+    double name_;  ///< Width of names.
+    double key_height_;
     Frame area_;
     TimeScale scale_;
     std::vector<const CourseLane*> lanes_;
@@ -303,7 +327,7 @@ Scene timeline_view(Canvas canvas) {
     const auto& course = canvas.answer.a.course;
     canvas.header("When each part runs, and what waits for what", headline_of(canvas.answer.a) + "; " + grouped(course.run ? course.run->graph.tasks.size() : 0) + " tasks on " + grouped(course.lanes.size()) + " lanes; W S zoom, A D move");
     if (!course.run) {
-        canvas.nothing("Not simulated yet", "the closed form has no course; release the slider to simulate");
+        canvas.nothing("Not simulated yet", "the closed form has no course: it comes with the simulation");
         return std::move(canvas.scene);
     }
     TimelinePicture{canvas}.draw();

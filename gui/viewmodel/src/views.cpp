@@ -52,12 +52,25 @@ Scene make_message(const std::string& headline, const std::vector<std::string>& 
     scene.width = width;
     scene.height = height;
     scene.title = headline;
-    auto y = std::max(16.0, height / 2.0 - 14.0 * static_cast<double>(lines.size()) - 30.0);
+    std::vector<std::string> shown;
+    for (const auto& line : lines) {
+        for (auto& part : wrapped(line, width - 64.0, 13.0, 8)) {
+            shown.push_back(std::move(part));
+        }
+    }
+    constexpr double kLine = 22.0;
+    const auto fits = static_cast<std::size_t>(std::max(1.0, (height - 80.0) / kLine));
+    if (shown.size() > fits) {
+        const auto hidden = shown.size() - fits + 1;
+        shown.resize(fits - 1);
+        shown.push_back("and " + grouped(hidden) + " lines more");
+    }
+    auto y = std::max(16.0, height / 2.0 - kLine / 2.0 * static_cast<double>(shown.size()) - 30.0);
     scene.text({32.0, y, width - 64.0, 24.0}, headline, Ink::kText, Align::kCentre, 17.0, true);
     y += 36.0;
-    for (const auto& line : lines) {
+    for (const auto& line : shown) {
         scene.text({32.0, y, width - 64.0, 20.0}, line, Ink::kMuted, Align::kCentre, 13.0);
-        y += 22.0;
+        y += kLine;
     }
     scene.elements.push_back({{}, headline, {32.0, 16.0, width - 64.0, height - 32.0}, {}});
     for (const auto& line : lines) {

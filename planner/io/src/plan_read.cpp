@@ -442,14 +442,15 @@ Faults check_head(Json& document, const std::string& origin) {
 
 Result<PlanFile> read_plan(std::string_view bytes, const std::string& origin) {
     auto document = parse(bytes, origin);
-    if (!document) {
-        return fail(std::move(document.error()));
-    }
-    auto faults = check_head(*document, origin);
+    return document ? plan_from_json(std::move(*document), origin) : fail(std::move(document.error()));
+}
+
+Result<PlanFile> plan_from_json(nlohmann::json document, const std::string& origin) {
+    auto faults = check_head(document, origin);
     if (!faults.empty()) {
         return fail(std::move(faults));
     }
-    auto file = PlanReader{*document, origin, faults}.read();
+    auto file = PlanReader{document, origin, faults}.read();
     if (!file) {
         return fail(std::move(faults));
     }

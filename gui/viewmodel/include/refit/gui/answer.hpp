@@ -78,15 +78,18 @@ struct Answer {
     [[nodiscard]] double end() const noexcept { return std::max(a.course.seconds(), b.course.seconds()); }
 };
 
-/// How an answer is got; both may be empty.
+/// How an answer is got; each may be empty, and is called on any thread.
 struct Steps {
     std::function<bool()> is_cancelled;
     std::function<void(const std::string&, double)> progress;
+    /// Of many flows: who sends what, with closed forms, before anything is simulated.
+    std::function<void(std::shared_ptr<const Answer>)> first = {};
 };
 
-/// Checks the draft and computes everything. Errors: every fault of the draft, as the command line gives them; the one
-/// fault "cancelled". A method that the engine cannot run is in the answer, refused. A draft after `base`, of the same
-/// model and layouts, computes the times of A and B anew and takes all else from there.
+/// Checks the draft and computes everything. Errors: every fault of the draft, as the command line gives them; of a plan
+/// from a file, what `check_plan` finds; the one fault "cancelled". A method that the engine cannot run is in the answer,
+/// refused. A draft after `base`, of the same model and layouts, computes the times of A and B anew and takes all else from
+/// there; a plan that `base` has proven is not proven again.
 [[nodiscard]] Result<std::shared_ptr<const Answer>> answer(const Question& question, const io::Library& library, const Steps& steps = {},
                                                            const Answer* base = nullptr);
 

@@ -19,7 +19,8 @@ struct Opened {
 };
 
 /// A scenario's name or file, a NeMo RL recipe, a plan, a report (predicted or measured), or a Hugging Face folder or
-/// config.json, which replaces the model of `current`. Errors: those of the readers, with file and place.
+/// config.json, which replaces the model of `current`. Whether a plan delivers the weights, `answer` proves. Errors: those
+/// of the readers, with file and place.
 [[nodiscard]] Result<Opened> open_any(const std::string& target, const Question& current, const io::Library& library);
 
 /// The fields that a window offers to change: scenario field, what it is called, and an example.
@@ -42,7 +43,7 @@ void set_field(io::ScenarioDraft& draft, const std::string& field, const std::st
 /// The draft as a scenario file, by schema refit.scenario 1.0.
 [[nodiscard]] std::string scenario_text(const io::ScenarioDraft& draft);
 
-/// The plan of A as a plan file's JSON; pre: there is one.
+/// The plan of A as a plan file's JSON, with the scenario and its changes; pre: there is one.
 [[nodiscard]] std::string plan_text(const Answer& answer);
 
 /// A fault for people: the message, its place, and what to try.

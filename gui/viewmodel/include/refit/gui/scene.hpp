@@ -122,6 +122,7 @@ struct Scene {
     std::string title;
     /// Where a time axis lies, if the view has one: from the window's start to its end.
     std::optional<Frame> time_area;
+    double most_scroll = 0.0;  ///< Of rows that do not fit; 0: all fit.
 
     std::size_t add(Mark mark) {
         marks.push_back(std::move(mark));

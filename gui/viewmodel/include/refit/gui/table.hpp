@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct TableCell {
     std::string text;
     std::string exact;
     bool is_number = false;
+    std::optional<double> share = std::nullopt;  ///< Of a whole, which a bar may show. Range: 0 to 1.
 };
 
 struct TableRow {

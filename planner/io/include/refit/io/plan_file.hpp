@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "refit/plan.hpp"
 #include "refit/result.hpp"
 #include "refit/workload.hpp"
@@ -46,5 +48,7 @@ void write_plan(const PlanFile& file, PlanEncoding encoding, std::ostream& strea
 /// Errors: kInvalidInput with the place, all at once, where the text is cut off or no JSON or CBOR, the schema is
 /// another or of a newer major version, the hash differs, or a member is missing, of another type or out of range.
 [[nodiscard]] Result<PlanFile> read_plan(std::string_view bytes, const std::string& origin);
+/// The same of a document that is parsed already.
+[[nodiscard]] Result<PlanFile> plan_from_json(nlohmann::json document, const std::string& origin);
 
 }  // namespace refit::io
