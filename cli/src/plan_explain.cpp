@@ -258,7 +258,9 @@ Result<std::string> explain_plan(const ShownPlan& shown, const std::string& what
             found.push_back(i);
         }
     }
-    found = exact.empty() ? std::move(found) : std::move(exact);
+    if (!exact.empty()) {
+        found = std::move(exact);
+    }
     // Where ranks are lost, stages of a class may be classes of their own.
     if (!found.empty() && std::ranges::all_of(found, [&](std::uint32_t i) { return names[i] == names[found.front()]; })) {
         std::string text;
