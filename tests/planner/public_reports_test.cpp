@@ -194,7 +194,10 @@ TEST(PublicReports, A18_VirtualStagesTakeTurns) {
     // Llama-3.1-8B, 32 layers, PP2, VPP2: layers 0-7 and 16-23 on stage 0.
     const auto scenario = scenario_of("llama-3.1-8b", "pp2@2", "tp1@1", {{"train.virtual_pipeline", "2"}});
     const auto workload = Workload::make(scenario);
-    EXPECT_EQ(class_named(workload, "model.layers.{layer}.mlp.up_proj.weight").slices, (std::vector<WorkloadSlice>{{0, 0, 16}, {1, 0, 16}}));
+    EXPECT_EQ(class_named(workload, "model.layers.{layer}.mlp.up_proj.weight").slices,
+              (std::vector<WorkloadSlice>{
+                  {0, 0, 16, false, {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23}},
+                  {1, 0, 16, false, {8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31}}}));
 }
 
 TEST(PublicReports, A19_UnequalPipelinesAreNoReasonToRefuse) {
