@@ -226,8 +226,8 @@ private:
 bool opening() {
     auto question = question_of("kimi-k3-gb200", Method::kDirect);
     set_field(question.draft, "train.gpus", "2048");
-    set_field(question.draft, "generate.gpus", "2112");
-    set_field(question.draft, "generate.layout", "tp16.dp132.ep64");
+    set_field(question.draft, "generate.gpus", "2048");
+    set_field(question.draft, "generate.layout", "tp16.dp128.ep64");  // 999,424 flows by direct.
     bool holds = OpeningAFile{"a million", question}.run(true);
     // Replicas that share stripes: as many tasks to simulate as flows.
     question.method = Method::kStriped;
