@@ -2,12 +2,12 @@
 #include "faults_text.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
 
 #include "options.hpp"
+#include "refit/shell_word.hpp"
 
 namespace refit::cli {
 namespace {
@@ -93,14 +93,14 @@ std::string whole_cure(const Faults& faults, const Asked& asked) {
 std::string flag_for(const Suggestion& suggestion) {
     for (const auto& option : field_options()) {
         if (suggestion.field == option.field) {
-            return std::string{option.flag} + " " + quoted(suggestion.value);
+            return std::string{option.flag} + " " + shell_word(suggestion.value);
         }
     }
     constexpr std::string_view kNics = "fabric.nics.";
     if (suggestion.field.starts_with(kNics)) {
-        return "--nic " + quoted(suggestion.field.substr(kNics.size()) + "=" + suggestion.value);
+        return "--nic " + shell_word(suggestion.field.substr(kNics.size()) + "=" + suggestion.value);
     }
-    return "--set " + suggestion.field + "=" + quoted(suggestion.value);
+    return "--set " + suggestion.field + "=" + shell_word(suggestion.value);
 }
 
 std::string describe_warnings(const Faults& warnings) {
@@ -114,20 +114,6 @@ std::string describe_warnings(const Faults& warnings) {
         text += wrap("warning: " + warning.message + cure, kWidth, 0) + "\n";
     }
     return text;
-}
-
-std::string quoted(const std::string& word) {
-    const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-        return std::isalnum(c) != 0 || std::string_view{"._-+:/@%,="}.find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    if (is_plain) {
-        return word;
-    }
-    std::string text = "'";
-    for (const char c : word) {
-        text += c == '\'' ? "'\\''" : std::string{c};
-    }
-    return text + "'";
 }
 
 std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {

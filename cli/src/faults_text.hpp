@@ -25,9 +25,6 @@ struct Asked {
 /// Each warning with its cure, at most 100 columns wide. Empty for none.
 [[nodiscard]] std::string describe_warnings(const Faults& warnings);
 
-/// The word as a shell takes it: in single quotes where it holds anything special.
-[[nodiscard]] std::string quoted(const std::string& word);
-
 /// "--train tp2.pp16.ep16", or "--set placement.gpus_used_per_domain=8" for a field without an option of its own.
 [[nodiscard]] std::string flag_for(const Suggestion& suggestion);
 

@@ -11,6 +11,7 @@
 
 #include "faults_text.hpp"
 #include "refit/io/json_file.hpp"
+#include "refit/shell_word.hpp"
 
 namespace refit::cli {
 namespace {
@@ -19,19 +20,19 @@ namespace {
 std::string command_text(const Options& options) {
     auto text = program_name() + " " + name_of(options.command);
     text += options.what.empty() ? "" : " " + options.what;
-    text += options.scenario.empty() ? "" : " " + quoted(options.scenario);
-    text += options.plan_scenario.empty() ? "" : " --scenario " + quoted(options.plan_scenario);
+    text += options.scenario.empty() ? "" : " " + shell_word(options.scenario);
+    text += options.plan_scenario.empty() ? "" : " --scenario " + shell_word(options.plan_scenario);
     for (const auto& method : options.methods) {
-        text += " --method " + quoted(method);
+        text += " --method " + shell_word(method);
     }
     for (const auto& run : options.lost) {
-        text += " --lose " + quoted(run);
+        text += " --lose " + shell_word(run);
     }
     for (const auto& run : options.gained) {
-        text += " --gain " + quoted(run);
+        text += " --gain " + shell_word(run);
     }
     for (const auto& step : options.steps) {
-        text += " --step-time " + quoted(step);
+        text += " --step-time " + shell_word(step);
     }
     return text;
 }

@@ -2,7 +2,6 @@
 #include "resume.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "refit/io/library.hpp"
 #include "refit/losses.hpp"
 #include "refit/methods.hpp"
+#include "refit/shell_word.hpp"
 
 namespace refit::exec {
 namespace {
@@ -56,19 +56,6 @@ Faults as_option(Faults faults) {
     return faults;
 }
 
-/// A word as a shell takes it.
-std::string quoted(const std::string& word) {
-    const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-        return std::isalnum(c) != 0 ||
-               std::string_view{"._-+:/@%,="}.find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    std::string text = is_plain ? word : "'";
-    for (std::size_t i = 0; !is_plain && i < word.size(); ++i) {
-        text += word[i] == '\'' ? "'\\''" : std::string{word[i]};
-    }
-    return is_plain ? text : text + "'";
-}
-
 }  // namespace
 
 Result<io::PlanFile> planned_without(const io::PlanFile& file, const std::string& ranks) {
@@ -100,7 +87,7 @@ Result<io::PlanFile> planned_without(const io::PlanFile& file, const std::string
     }
     std::vector<std::uint32_t> lost;
     std::ranges::set_union(file.workload.losses().lost, *named, std::back_inserter(lost));
-    draft.apply({"lost", ranks_text(lost), ""});
+    draft.set("lost", {ranks_text(lost), io::DraftField::Kind::kText, io::Precedence::kFlag, kFlag});
     const auto scenario = io::resolve(draft, *library);
     if (!scenario) {
         return Failure{as_option(scenario.error())};
@@ -128,7 +115,7 @@ std::string resume_command(const Options& options, const std::string& ranks, std
         const auto& word = options.words[i];
         const bool is_dropped = word == "--inject" || word == kFlag;
         if (!is_dropped && !word.starts_with("--inject=") && !word.starts_with(std::string{kFlag} + "=")) {
-            command += " " + quoted(word);
+            command += " " + shell_word(word);
         }
         i += is_dropped ? 1 : 0;
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <future>
 #include <string_view>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "refit/check.hpp"
 #include "refit/compare.hpp"
 #include "refit/methods.hpp"
+#include "refit/shell_word.hpp"
 
 namespace refit::gui {
 namespace {
@@ -229,21 +229,6 @@ private:
     std::vector<PublishedRecord> published_;
 };
 
-/// The word as a shell takes it.
-std::string quoted(const std::string& word) {
-    const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-        return std::isalnum(c) != 0 || std::string_view{"._-+:/@%,="}.find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    if (is_plain) {
-        return word;
-    }
-    std::string text = "'";
-    for (const char c : word) {
-        text += c == '\'' ? "'\\''" : std::string{c};
-    }
-    return text + "'";
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const Answer>> answer(const Question& question, const io::Library& library, const Steps& steps, const Answer* base) {
@@ -303,11 +288,11 @@ std::string command_of(const Question& question) {
             continue;
         }
         const auto* flag = std::ranges::find(kFlags, field, &std::pair<std::string_view, std::string_view>::first);
-        flags += flag != kFlags.end() ? " " + std::string{flag->second} + " " + quoted(value.text)
-                 : field.starts_with("fabric.nics.") ? " --nic " + quoted(field.substr(12) + "=" + value.text)
-                                                     : " --set " + quoted(field + "=" + value.text);
+        flags += flag != kFlags.end() ? " " + std::string{flag->second} + " " + shell_word(value.text)
+                 : field.starts_with("fabric.nics.") ? " --nic " + shell_word(field.substr(12) + "=" + value.text)
+                                                     : " --set " + shell_word(field + "=" + value.text);
     }
-    text += !question.origin.empty() ? " " + quoted(question.origin) : name == nullptr ? "" : " " + quoted(name->text);
+    text += !question.origin.empty() ? " " + shell_word(question.origin) : name == nullptr ? "" : " " + shell_word(name->text);
     return text + flags + " --method " + std::string{name_of(question.method)} + "," + std::string{name_of(question.against)};
 }
 
