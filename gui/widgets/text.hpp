@@ -8,6 +8,8 @@
 namespace refit::gui {
 
 /// UTF-8 as Qt keeps it.
-[[nodiscard]] inline QString text(std::string_view value) { return QString::fromUtf8(value.data(), static_cast<qsizetype>(value.size())); }
+[[nodiscard]] inline QString text(std::string_view value) {
+    return QString::fromUtf8(value.data(), static_cast<qsizetype>(value.size()));
+}
 
 }  // namespace refit::gui

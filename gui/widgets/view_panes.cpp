@@ -108,9 +108,11 @@ void ViewPanes::show_marks() {
     for (const std::size_t pane : {0U, 1U}) {
         auto* mark = panes_[pane].mark;
         auto palette = mark->palette();
-        palette.setColor(QPalette::Window, to_color(colour_of(theme_, is_marked(pane) ? Ink::kAccent : Ink::kPanel)));
+        palette.setColor(QPalette::Window,
+                         to_color(colour_of(theme_, is_marked(pane) ? Ink::kAccent : Ink::kPanel)));
         mark->setPalette(palette);
-        mark->setToolTip(is_marked(pane) ? QStringLiteral("Commands act on this view; F6 goes to the other") : QString{});
+        mark->setToolTip(is_marked(pane) ? QStringLiteral("Commands act on this view; F6 goes to the other")
+                                         : QString{});
         mark->setVisible(has_second_);
     }
 }

@@ -17,8 +17,9 @@ namespace refit::gui {
 
 class SceneView;
 
-/// One picture, or two side by side, each below a tab for each view, or a list of views where tabs have no room. Commands act on the active one, that which had the
-/// focus last; where there are two, a bar between tabs and picture marks it. Panes: 0, and 1 beside it.
+/// One picture, or two side by side, each below a tab for each view, or a list of views where tabs have no
+/// room. Commands act on the active one, that which had the focus last; where there are two, a bar between
+/// tabs and picture marks it. Panes: 0, and 1 beside it.
 class ViewPanes : public QSplitter {
 public:
     ViewPanes();

@@ -195,7 +195,8 @@ void breakdown(Canvas& canvas, const Frame& frame) {
         end = std::max(end, shown->is_refused() ? 0.0 : shown->report.seconds.value());
     }
     const Frame plot{frame.x + 152.0, frame.y + 28.0, frame.width - 152.0 - 60.0, frame.height - 28.0 - 26.0};
-    const auto height = std::min(44.0, plot.height / 2.0);
+    const auto second_key_row = frame.width < 360.0 ? 19.0 : 0.0;
+    const auto height = std::min(44.0, (plot.height - second_key_row) / 2.0);
     std::vector<std::string> used;
     std::size_t index = 0;
     for (const auto* shown : {&canvas.answer.a, &canvas.answer.b}) {
@@ -344,7 +345,7 @@ void side_by_side(Canvas& canvas, const Frame& frame) {
     const std::array columns{frame.x, frame.x + frame.width * 0.235, frame.x + frame.width * 0.53, frame.x + frame.width * 0.82};
     scene.text({frame.x, frame.y, frame.width, 18.0}, canvas.state.shows_only_differences ? "Side by side, only what differs" : "Side by side", Ink::kText, Align::kLeft, 13.5, true);
     const auto width = frame.width * 0.275;
-    const auto head = frame.width < 500.0 ? 10.0 : 11.5;
+    const auto head = frame.width < 400.0 ? 9.0 : frame.width < 500.0 ? 10.0 : 11.5;
     scene.text({columns[1], frame.y + 24.0, width, 16.0}, "A  " + short_title(canvas.answer.a.report.method), Ink::kText, Align::kRight, head, true);
     scene.text({columns[2], frame.y + 24.0, width, 16.0}, "B  " + short_title(canvas.answer.b.report.method), Ink::kText, Align::kRight, head, true);
     scene.text({columns[3], frame.y + 24.0, frame.width * 0.18, 16.0}, "B - A", Ink::kMuted, Align::kRight, 11.5);
@@ -421,7 +422,7 @@ void in_one_column(Canvas& canvas) {
     if (const auto frame = place(0.0, std::clamp(body.height * 0.36, 190.0, 300.0))) {
         MethodsChart{canvas, *frame}.draw();
     }
-    if (const auto frame = place(110.0, std::clamp(body.height * 0.24, 122.0, 150.0))) {
+    if (const auto frame = place(110.0, std::clamp(body.height * 0.24, body.width < 360.0 ? 138.0 : 122.0, 150.0))) {
         breakdown(canvas, *frame);
     }
     if (const auto frame = place(96.0, 252.0)) {

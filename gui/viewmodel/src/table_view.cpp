@@ -15,7 +15,8 @@ class ShareBars {
 public:
     ShareBars(const Table& table, const Frame& room) : room_{room} {
         for (const auto& row : table.rows) {
-            const auto found = std::ranges::find_if(row.cells, [](const TableCell& cell) { return cell.share.has_value(); });
+            const auto found =
+                std::ranges::find_if(row.cells, [](const TableCell& cell) { return cell.share.has_value(); });
             if (found != row.cells.end()) {
                 column_ = static_cast<std::size_t>(found - row.cells.begin());
                 most_ = std::max(most_, *found->share);
@@ -25,7 +26,15 @@ public:
 
     void draw(Scene& scene, const TableRow& row, double y, double height) const {
         if (most_ > 0.0 && room_.width >= kLeast && row.cells[column_].share) {
-            scene.add(RectMark{{room_.x, y + 5.0, std::max(1.0, room_.width * *row.cells[column_].share / most_), height - 10.0}, {Ink::kAccent, 0.45}, {}, 1.0, Pattern::kSolid, 1.5});
+            scene.add(RectMark{{room_.x,
+                                y + 5.0,
+                                std::max(1.0, room_.width * *row.cells[column_].share / most_),
+                                height - 10.0},
+                               {Ink::kAccent, 0.45},
+                               {},
+                               1.0,
+                               Pattern::kSolid,
+                               1.5});
         }
     }
 
@@ -44,14 +53,15 @@ struct Columns {
 
 /// "bytes on NVLink" without words from its front, until it is no wider than the room or one word.
 std::string shortened(std::string head, double room) {
-    for (auto space = head.find(' '); space != std::string::npos && text_width(head, 12.5) > room; space = head.find(' ')) {
+    for (auto space = head.find(' '); space != std::string::npos && text_width(head, 12.5) > room;
+         space = head.find(' ')) {
         head.erase(0, space + 1);
     }
     return head;
 }
 
-/// As wide as what they show, and up to 70 pixels more. Where there is no room for that, heads are shortened, and the last
-/// columns left out: a cut number is none.
+/// As wide as what they show, and up to 70 pixels more. Where there is no room for that, heads are shortened,
+/// and the last columns left out: a cut number is none.
 Columns columns_of(const Table& table, double room) {
     constexpr std::size_t kMeasured = 2000;
     Columns columns;
@@ -89,7 +99,10 @@ Scene table_view(Canvas canvas) {
     const auto& widths = columns.widths;
     const auto missing = table.columns.size() - widths.size();
     canvas.header("The numbers: " + std::string{title_of(state.listing)},
-                  grouped(table.rows.size()) + " rows, the most first; " + (missing > 0 ? grouped(missing) + " more columns in a wider view; " : "") +
+                  grouped(table.rows.size()) + " rows, the most first; " +
+                      (missing > 0 ? grouped(missing) + (missing == 1 ? " more column" : " more columns") +
+                                         " in a wider view; "
+                                   : "") +
                       "Shift+L lists something else; " + headline_of(canvas.answer.a));
     const auto& body = canvas.body;
     constexpr double kRow = 21.0;
@@ -105,7 +118,12 @@ Scene table_view(Canvas canvas) {
         for (std::size_t column = 0; column < widths.size(); ++column) {
             const bool is_number = !table.rows.empty() && table.rows.front().cells[column].is_number;
             const auto text = is_head ? columns.heads[column] : table.rows[row].cells[column].text;
-            canvas.scene.text({x + 4.0, y, widths[column] - 8.0, kRow}, text, is_head ? Ink::kMuted : Ink::kText, is_number ? Align::kRight : Align::kLeft, is_head ? 11.5 : 12.0, is_head);
+            canvas.scene.text({x + 4.0, y, widths[column] - 8.0, kRow},
+                              text,
+                              is_head ? Ink::kMuted : Ink::kText,
+                              is_number ? Align::kRight : Align::kLeft,
+                              is_head ? 11.5 : 12.0,
+                              is_head);
             x += widths[column];
         }
         return x;
@@ -124,12 +142,14 @@ Scene table_view(Canvas canvas) {
         bars.draw(canvas.scene, table.rows[row], y, kRow);
         std::string name;
         for (std::size_t column = 0; column < table.columns.size(); ++column) {
-            name += (column == 0 ? "" : ", ") + table.columns[column] + " " + table.rows[row].cells[column].text;
+            name +=
+                (column == 0 ? "" : ", ") + table.columns[column] + " " + table.rows[row].cells[column].text;
         }
         canvas.element(table.rows[row].target, name, frame);
     }
     if (table.rows.empty()) {
-        canvas.nothing("Nothing to list", state.filter.is_set() ? "no row fits the filter; Esc clears it" : "not simulated yet");
+        canvas.nothing("Nothing to list",
+                       state.filter.is_set() ? "no row fits the filter; Esc clears it" : "not simulated yet");
     }
     return std::move(canvas.scene);
 }
