@@ -18,34 +18,77 @@ constexpr int kRuns = 2;
 /// No round begins after it.
 constexpr std::chrono::seconds kLongest{80};
 
-/// Runs of all rounds, and the bytes that one moves.
+/// Runs of all rounds, as multiples of what the yardstick took around them, and the bytes that one moves.
 struct Timed {
-    std::vector<Seconds> runs;
+    std::vector<Seconds> multiples;
     std::uint64_t bytes = 0;
 
-    [[nodiscard]] Seconds typical() const { return spread_of(runs).median; }
+    [[nodiscard]] Seconds typical(Seconds yardstick) const {
+        return spread_of(multiples).median * yardstick.value();
+    }
 };
 
-/// One more round, in memory of its own: where pages lie tells, too. Its first run does not count.
-Result<void> time_again(const std::vector<program::RankProgram>& programs,
-                        std::uint32_t threads,
-                        Timed& timed) {
-    const auto trial = host::Trial::make(programs, threads);
-    if (!trial) {
-        return Failure{trial.error()};
-    }
-    timed.bytes = trial->bytes();
-    for (int i = 0; i <= kRuns; ++i) {
-        const auto seconds = trial->run();
-        if (!seconds) {
-            return Failure{seconds.error()};
+/// Times copies, and before and after each set of them the yardstick: the machine's speed changes by a third
+/// and more from one second to another, and what is compared must be of the same second.
+class Timer {
+public:
+    static Result<Timer> make(std::uint32_t threads, Bytes most_bytes) {
+        auto yardstick = Yardstick::make(threads, most_bytes);
+        if (!yardstick) {
+            return Failure{std::move(yardstick.error())};
         }
-        if (i > 0) {
-            timed.runs.push_back(*seconds);
-        }
+        Timer timer{std::move(*yardstick)};
+        auto first = timer.look();
+        return first ? Result<Timer>{std::move(timer)} : Result<Timer>{Failure{std::move(first.error())}};
     }
-    return {};
-}
+
+    /// One more round, in memory of its own: where pages lie tells, too. Its first run does not count.
+    Result<void> time_again(const std::vector<program::RankProgram>& programs,
+                            std::uint32_t threads,
+                            Timed& timed) {
+        const auto trial = host::Trial::make(programs, threads);
+        if (!trial) {
+            return Failure{trial.error()};
+        }
+        timed.bytes = trial->bytes();
+        std::vector<Seconds> runs;
+        for (int i = 0; i <= kRuns; ++i) {
+            const auto seconds = trial->run();
+            if (!seconds) {
+                return Failure{seconds.error()};
+            }
+            if (i > 0) {
+                runs.push_back(*seconds);
+            }
+        }
+        const auto before = moments_.back();
+        if (auto looked = look(); !looked) {
+            return looked;
+        }
+        const auto around = (before + moments_.back()).value() / 2.0;
+        for (const auto run : runs) {
+            timed.multiples.push_back(run * (1.0 / around));
+        }
+        return {};
+    }
+
+    [[nodiscard]] Seconds yardstick() const { return spread_of(moments_).median; }
+
+private:
+    explicit Timer(Yardstick yardstick) : yardstick_{std::move(yardstick)} {}
+
+    Result<void> look() {
+        const auto moment = yardstick_.measure();
+        if (!moment) {
+            return Failure{moment.error()};
+        }
+        moments_.push_back(*moment);
+        return {};
+    }
+
+    Yardstick yardstick_;
+    std::vector<Seconds> moments_;
+};
 
 /// Entries of the table, without rates.
 std::vector<CopyRate> entries(std::uint32_t threads, Bytes most_bytes) {
@@ -93,46 +136,41 @@ Result<HostRates> probe_host(std::uint32_t threads,
     HostRates rates;
     rates.threads = threads;
     rates.copies = entries(threads, most_bytes);
-    auto yardstick = Yardstick::make(threads, most_bytes);
-    if (!yardstick) {
-        return Failure{yardstick.error()};
+    auto timer = Timer::make(threads, most_bytes);
+    if (!timer) {
+        return Failure{std::move(timer.error())};
     }
     constexpr std::uint32_t kWaves = 400;
     constexpr std::uint32_t kCopies = 2000;
     std::vector<Timed> timed(rates.copies.size());
     Timed waves;
     Timed copies;
-    std::vector<Seconds> moments;
     std::size_t done = 0;
     const auto start = std::chrono::steady_clock::now();
     for (int round = 0; round < kRounds && std::chrono::steady_clock::now() - start < kLongest; ++round) {
         for (std::size_t i = 0; i < timed.size(); ++i) {
             const auto& entry = rates.copies[i];
             const auto programs = host::matrix(entry.pattern, entry.run, entry.footprint);
-            if (auto ran = time_again(programs, entry.threads, timed[i]); !ran) {
+            if (auto ran = timer->time_again(programs, entry.threads, timed[i]); !ran) {
                 return Failure{std::move(ran.error())};
             }
-            const auto moment = yardstick->measure();
-            if (!moment) {
-                return Failure{moment.error()};
-            }
-            moments.push_back(*moment);
             if (tell) {
                 tell(static_cast<double>(++done) / static_cast<double>(kRounds * timed.size()));
             }
         }
-        auto ran = time_again(host::small_messages(kWaves, 1), threads, waves);
-        ran = ran ? time_again(host::small_messages(1, kCopies), 1, copies) : std::move(ran);
+        auto ran = timer->time_again(host::small_messages(kWaves, 1), threads, waves);
+        ran = ran ? timer->time_again(host::small_messages(1, kCopies), 1, copies) : std::move(ran);
         if (!ran) {
             return Failure{std::move(ran.error())};
         }
     }
+    rates.yardstick = timer->yardstick();
     for (std::size_t i = 0; i < timed.size(); ++i) {
-        rates.copies[i].bytes_per_second = static_cast<double>(timed[i].bytes) / timed[i].typical().value();
+        rates.copies[i].bytes_per_second =
+            static_cast<double>(timed[i].bytes) / timed[i].typical(rates.yardstick).value();
     }
-    rates.wave = waves.typical() * (1.0 / kWaves);
-    rates.copy = copies.typical() * (1.0 / (kCopies * host::kRanks));
-    rates.yardstick = spread_of(std::move(moments)).median;
+    rates.wave = waves.typical(rates.yardstick) * (1.0 / kWaves);
+    rates.copy = copies.typical(rates.yardstick) * (1.0 / (kCopies * host::kRanks));
     return rates;
 }
 
