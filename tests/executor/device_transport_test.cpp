@@ -9,6 +9,7 @@
 #include "refit/exec/host.hpp"
 #include "refit/exec/measure.hpp"
 #include "small_jobs.hpp"
+#include "tight_settings.hpp"
 
 namespace refit::exec {
 namespace {
@@ -40,19 +41,10 @@ std::vector<testing_support::SmallJob> small_jobs() {
     return jobs;
 }
 
-program::Settings few_operations() {
-    program::Settings settings;
-    settings.most_operations = 4;
-    settings.wave_bytes = Bytes{2000U};
-    settings.pack_bytes = Bytes{3000U};
-    settings.least_chunk = Bytes{256U};
-    return settings;
-}
-
 TEST(DeviceTransport, VerifiesEveryPlanAndLeavesTheRecordsThatTheHostDoes) {
     std::size_t turn = 0;
     for (const auto& small : small_jobs()) {
-        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : few_operations());
+        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : testing_support::tight_settings());
         Job job;
         job.schedule = &schedule;
         const auto devices = make_device_transport(host_devices(1 + turn++ % 3));
@@ -73,7 +65,7 @@ TEST(DeviceTransport, VerifiesEveryPlanAndLeavesTheRecordsThatTheHostDoes) {
 TEST(DeviceTransport, ReplaysGraphsFromTheSecondRunOnAndVerifies) {
     std::size_t turn = 0;
     for (const auto& small : small_jobs()) {
-        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : few_operations());
+        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : testing_support::tight_settings());
         Job job;
         job.schedule = &schedule;
         job.graphs = true;

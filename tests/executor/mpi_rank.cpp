@@ -15,6 +15,7 @@
 
 #include "refit/exec/mpi_transport.hpp"
 #include "small_jobs.hpp"
+#include "tight_settings.hpp"
 
 namespace {
 
@@ -56,15 +57,6 @@ std::string run(const program::Schedule& schedule, const Job& settings) {
     return flipped && !transport->old_weights_stand() ? "" : "not flipped";
 }
 
-program::Settings many_waves() {
-    program::Settings settings;
-    settings.most_operations = 4;
-    settings.wave_bytes = Bytes{2000U};
-    settings.pack_bytes = Bytes{3000U};
-    settings.least_chunk = Bytes{256U};
-    return settings;
-}
-
 /// Plans of random distributions that have as many ranks as the job.
 void add_random_jobs(std::uint32_t ranks, std::vector<testing_support::SmallJob>& jobs) {
     const std::size_t most = jobs.size() + 12;
@@ -94,7 +86,7 @@ int run_plans(std::uint32_t rank, std::uint32_t ranks) {
     add_random_jobs(ranks, jobs);
     int failures = 0;
     for (std::size_t index = 0; index < jobs.size(); ++index) {
-        const auto schedule = index % 2 == 0 ? jobs[index].schedule() : jobs[index].schedule(many_waves());
+        const auto schedule = index % 2 == 0 ? jobs[index].schedule() : jobs[index].schedule(testing_support::tight_settings());
         Job job;
         job.packs = index / 2 % 2 != 0;
         const std::string fault = run(schedule, job);

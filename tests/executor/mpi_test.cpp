@@ -54,32 +54,32 @@ protected:
     }
     void TearDown() override { std::filesystem::remove_all(segments_); }
 
+    /// Of a job as root, with fewer cores than ranks.
+    [[nodiscard]] testing_cli::Setting job_setting() const {
+        testing_cli::Setting setting;
+        setting.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                               {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                               {"OMPI_MCA_btl_vader_backing_directory", segments_},
+                               {"ASAN_OPTIONS", "detect_leaks=0"}};
+        return setting;
+    }
+
     /// Runs mpi_rank on so many ranks: as root, and with fewer cores than ranks.
     [[nodiscard]] Ended mpi_run(int ranks, const std::vector<std::string>& arguments) const {
         std::vector<std::string> words{
             "/usr/bin/env", "mpirun", "-np", std::to_string(ranks), "--timeout", "200", REFIT_MPI_RANK};
         words.insert(words.end(), arguments.begin(), arguments.end());
-        testing_cli::Setting setting;
-        setting.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                               {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-                               {"OMPI_MCA_btl_vader_backing_directory", segments_},
-                               {"ASAN_OPTIONS", "detect_leaks=0"}};
-        Ended run{testing_cli::run_program(words, setting)};
+        Ended run{testing_cli::run_program(words, job_setting())};
         run.end = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
         return run;
     }
+
     /// Runs refit-exec, or several of it side by side.
     [[nodiscard]] Outcome exec_run(const std::vector<std::string>& words) const {
         std::vector<std::string> all{"/usr/bin/env", "mpirun", "--timeout", "200"};
         all.insert(all.end(), words.begin(), words.end());
-        testing_cli::Setting setting;
-        setting.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                               {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-                               {"OMPI_MCA_btl_vader_backing_directory", segments_},
-                               {"ASAN_OPTIONS", "detect_leaks=0"}};
-        return testing_cli::run_program(all, setting);
+        return testing_cli::run_program(all, job_setting());
     }
     [[nodiscard]] std::string file(const std::string& name) const { return segments_ + "/" + name; }
 

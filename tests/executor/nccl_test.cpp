@@ -14,6 +14,7 @@
 #include "refit/exec/host.hpp"
 #include "refit/exec/measure.hpp"
 #include "small_jobs.hpp"
+#include "tight_settings.hpp"
 
 namespace refit::exec {
 namespace {
@@ -73,15 +74,6 @@ std::vector<Outcome> run_ranks(const Job& job, const Repeats& repeats, const Way
     return outcomes;
 }
 
-program::Settings tight_settings() {
-    program::Settings settings;
-    settings.most_operations = 4;
-    settings.wave_bytes = Bytes{2000U};
-    settings.pack_bytes = Bytes{3000U};
-    settings.least_chunk = Bytes{256U};
-    return settings;
-}
-
 /// Small plans by four methods on 12 to 16 ranks, in domains of four: every `step`-th.
 std::vector<testing_support::SmallJob> plans(std::size_t step) {
     std::vector<testing_support::SmallJob> jobs;
@@ -117,7 +109,7 @@ void expect_like_host(const std::vector<Outcome>& outcomes,
 TEST(Nccl, VerifiesEveryPlanWhateverTheOrderOfStreamsAndLeavesTheRecordsThatTheHostDoes) {
     std::size_t turn = 0;
     for (const auto& small : plans(1)) {
-        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : tight_settings());
+        const auto schedule = small.schedule(turn % 2 == 0 ? program::Settings{} : testing_support::tight_settings());
         Job job;
         job.schedule = &schedule;
         job.deadline = 20s;
@@ -136,7 +128,7 @@ TEST(Nccl, VerifiesEveryPlanWhateverTheOrderOfStreamsAndLeavesTheRecordsThatTheH
 
 TEST(Nccl, ReplaysGraphsOnAllRanksOrOnNone) {
     for (const auto& small : plans(5)) {
-        const auto schedule = small.schedule(tight_settings());
+        const auto schedule = small.schedule(testing_support::tight_settings());
         Job job;
         job.schedule = &schedule;
         job.deadline = 20s;

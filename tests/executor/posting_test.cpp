@@ -11,6 +11,7 @@
 
 #include "posting_check.hpp"
 #include "small_jobs.hpp"
+#include "tight_settings.hpp"
 
 namespace refit::testing_support {
 namespace {
@@ -144,15 +145,6 @@ namespace {
 
 using testing_support::fault_of_groups;
 
-program::Settings small_waves() {
-    program::Settings settings;
-    settings.most_operations = 4;
-    settings.wave_bytes = Bytes{2000U};
-    settings.pack_bytes = Bytes{3000U};
-    settings.least_chunk = Bytes{256U};
-    return settings;
-}
-
 /// All six methods, as far as they take the workload.
 std::vector<Plan> plans_of(const testing_support::RandomRefit& refit) {
     std::vector<Plan> plans;
@@ -175,7 +167,7 @@ TEST(Posting, GroupsOfAllRanksMatchAndNeverWaitForEachOtherInARing) {
         testing_support::Dice dice{seed};
         const auto refit = testing_support::random_refit(dice, testing_support::small_nodes(8), 600);
         for (const Plan& plan : plans_of(refit)) {
-            for (const auto& settings : {program::Settings{}, small_waves()}) {
+            for (const auto& settings : {program::Settings{}, testing_support::tight_settings()}) {
                 const program::Schedule schedule{plan, refit.workload, refit.cluster.train_gpus(), settings};
                 for (const std::uint32_t size : {1000U, 8U, 3U}) {
                     std::vector<std::uint32_t> starts;
@@ -222,7 +214,7 @@ TEST(Posting, SplitsWhereThereAreSeveralDomainsAndOneOfSeveralRanks) {
 // slot.
 TEST(Posting, LetsTheNextGroupBePackedWhileOneIsOnTheWire) {
     const auto small = testing_support::job_of("", {{16, 16, 8}, 4, 1, 1, 1, 4, 2}, Method::kDirect, 4);
-    auto settings = small_waves();
+    auto settings = testing_support::tight_settings();
     settings.most_operations = 2;
     const auto schedule = small.schedule(settings);
     const auto groups = posted_groups(schedule.program_of(0), {});
@@ -241,7 +233,7 @@ TEST(Posting, WaitsForWhatItGivesAndForMemoryThatItChanges) {
         testing_support::Dice dice{seed};
         const auto refit = testing_support::random_refit(dice, testing_support::small_nodes(4), 600);
         for (const Plan& plan : plans_of(refit)) {
-            const program::Schedule schedule{plan, refit.workload, refit.cluster.train_gpus(), small_waves()};
+            const program::Schedule schedule{plan, refit.workload, refit.cluster.train_gpus(), testing_support::tight_settings()};
             for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
                 const auto program = schedule.program_of(rank);
                 const auto groups = posted_groups(program, {});
