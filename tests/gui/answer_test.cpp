@@ -25,6 +25,16 @@ ViewState looking_at(View view) {
     return state;
 }
 
+/// The grid of pairs; the key of colours is one of one row.
+const HeatMark* grid_of(const Scene& scene) {
+    for (const auto& mark : scene.marks) {
+        if (const auto* heat = std::get_if<HeatMark>(&mark); heat != nullptr && heat->rows > 1) {
+            return heat;
+        }
+    }
+    return nullptr;
+}
+
 // Four trainers send a quarter of 65536 x 65536 x 2 bytes to one generator each; the generators' ring then carries
 // three quarters over each of its four hops.
 constexpr std::uint64_t kQuarter = 65536ULL * 65536ULL * 2 / 4;
@@ -37,8 +47,41 @@ TEST(FlowTable, HoldsWhatTheTeachingCaseSends) {
     }
     EXPECT_EQ(matrix.total().nic, 4 * kQuarter);
     EXPECT_EQ(matrix.total().nvlink, 4 * 3 * kQuarter);
+    const auto grid = aggregate_bytes(*answer.a.flows, answer.by(Grouping::kRank), 4, Direction::kAll);
+    for (std::uint32_t from = 0; from < 8; ++from) {
+        EXPECT_EQ(grid.sent[from], matrix.row(from));
+        for (std::uint32_t to = 0; to < 8; ++to) {
+            EXPECT_EQ(grid.bytes[from * 8 + to], matrix.at(from, to).bytes()) << from << " to " << to;
+        }
+    }
     EXPECT_EQ(aggregate(*answer.a.flows, answer.by(Grouping::kSide), 4, Direction::kTrainToGenerate).total().bytes(), 4 * kQuarter);
     EXPECT_EQ(aggregate(*answer.a.flows, answer.by(Grouping::kSide), 4, Direction::kAmongTrainers).total().bytes(), 0U);
+}
+
+// A cell's colour goes with the square root of its bytes, so its square is its share of the largest cell.
+TEST(FlowTable, OfMoreGroupsThanHaveWordsIsAGridOfEveryPairsBytes) {
+    const auto answer = answer_of(question_of("deepseek-v3-h100", Method::kDirect));
+    auto state = looking_at(View::kMatrix);
+    state.grouping = Grouping::kRank;
+    state.direction = Direction::kTrainToGenerate;
+    const auto matrix = aggregate(*answer->a.flows, answer->by(Grouping::kRank), 256, state.direction);
+    std::uint64_t most = 0;
+    for (const auto& cell : matrix.cells) {
+        most = std::max(most, cell.bytes());
+    }
+    for (const auto view : {View::kMatrix, View::kFlows}) {
+        state.view = view;
+        const auto scene = make_scene(*answer, state, 1280.0, 800.0);
+        const auto* heat = grid_of(scene);
+        ASSERT_NE(heat, nullptr);
+        ASSERT_EQ(heat->shares.size(), matrix.cells.size());
+        for (std::size_t i = 0; i < matrix.cells.size(); ++i) {
+            const auto share = static_cast<double>(heat->shares[i]);
+            const auto bytes = static_cast<double>(matrix.cells[i].bytes());
+            ASSERT_NEAR(share < 0.0 ? 0.0 : share * share, bytes / static_cast<double>(most), 1e-5) << i;
+            ASSERT_EQ(share < 0.0, matrix.cells[i].bytes() == 0) << i;
+        }
+    }
 }
 
 TEST(FlowTable, SumsToThePlannersBytesForEveryMethodGroupingAndPicture) {

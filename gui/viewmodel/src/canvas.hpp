@@ -63,6 +63,17 @@ public:
 /// "20.1 TB on NICs, 14.3 TB on NVLink".
 [[nodiscard]] std::string bytes_text(const PairFlow& flow);
 
+inline constexpr std::uint32_t kMostGroups = 64;  ///< Of a two-column picture, and of a matrix with words in it.
+/// "12 %".
+[[nodiscard]] std::string share_text(std::uint64_t part, std::uint64_t whole);
+/// Which flows the filter keeps; empty: all.
+[[nodiscard]] std::vector<std::uint8_t> flow_mask_of(const Answer& answer, const ViewState& state);
+/// The line below a title over flows: grouping, bytes, and the answer's headline.
+[[nodiscard]] std::string flows_line(const Answer& answer, const ViewState& state, const PairFlow& total);
+[[nodiscard]] Scene no_flow_fits(Canvas canvas, const std::string& title);
+/// The matrix, for whichever view; `hint` ends the line below its title.
+[[nodiscard]] Scene matrix_of(Canvas canvas, const std::string& title, const std::string& hint);
+
 /// The critical path as stretches of colour.
 void add_critical_path(Scene& scene, const Simulation& run, const TimeScale& scale, const Frame& row);
 /// Colour and pattern of an activity.

@@ -239,20 +239,45 @@ PairFlow GroupMatrix::column(std::uint32_t to) const noexcept {
     return sum;
 }
 
-GroupMatrix aggregate(const FlowTable& flows, const Groups& groups, std::uint32_t train_gpus, Direction direction,
-                      std::span<const std::uint8_t> mask) {
-    GroupMatrix matrix{groups.count(), std::vector<PairFlow>(static_cast<std::size_t>(groups.count()) * groups.count())};
+namespace {
+
+template <typename Add>
+void for_each_between(const FlowTable& flows, const Groups& groups, std::uint32_t train_gpus, Direction direction,
+                      std::span<const std::uint8_t> mask, Add add) {
     for (std::size_t i = 0; i < flows.size(); ++i) {
         const auto from = flows.source[i];
         const auto to = flows.destination[i];
-        if ((!mask.empty() && mask[i] == 0) || !is_in(direction, from < train_gpus, to < train_gpus)) {
-            continue;
+        if ((mask.empty() || mask[i] != 0) && is_in(direction, from < train_gpus, to < train_gpus)) {
+            add(i, groups.of_rank(from), groups.of_rank(to));
         }
-        auto& cell = matrix.cells[static_cast<std::size_t>(groups.of_rank(from)) * groups.count() + groups.of_rank(to)];
-        (flows.is_network[i] != 0 ? cell.nic : cell.nvlink) += flows.bytes[i];
-        cell.hops += flows.hops[i];
     }
+}
+
+void add_flow(const FlowTable& flows, std::size_t flow, PairFlow& sum) {
+    (flows.is_network[flow] != 0 ? sum.nic : sum.nvlink) += flows.bytes[flow];
+    sum.hops += flows.hops[flow];
+}
+
+}  // namespace
+
+GroupMatrix aggregate(const FlowTable& flows, const Groups& groups, std::uint32_t train_gpus, Direction direction,
+                      std::span<const std::uint8_t> mask) {
+    GroupMatrix matrix{groups.count(), std::vector<PairFlow>(static_cast<std::size_t>(groups.count()) * groups.count())};
+    for_each_between(flows, groups, train_gpus, direction, mask, [&](std::size_t flow, std::uint32_t from, std::uint32_t to) {
+        add_flow(flows, flow, matrix.cells[static_cast<std::size_t>(from) * matrix.groups + to]);
+    });
     return matrix;
+}
+
+GroupGrid aggregate_bytes(const FlowTable& flows, const Groups& groups, std::uint32_t train_gpus, Direction direction,
+                          std::span<const std::uint8_t> mask) {
+    GroupGrid grid{groups.count(), std::vector<std::uint64_t>(static_cast<std::size_t>(groups.count()) * groups.count()),
+                   std::vector<PairFlow>(groups.count())};
+    for_each_between(flows, groups, train_gpus, direction, mask, [&](std::size_t flow, std::uint32_t from, std::uint32_t to) {
+        grid.bytes[static_cast<std::size_t>(from) * grid.groups + to] += flows.bytes[flow];
+        add_flow(flows, flow, grid.sent[from]);
+    });
+    return grid;
 }
 
 std::vector<CargoFlow> cargo_between(const FlowTable& flows, const Groups& groups, std::optional<std::uint32_t> from,
@@ -266,9 +291,7 @@ std::vector<CargoFlow> cargo_between(const FlowTable& flows, const Groups& group
             (to && groups.of_rank(flows.destination[i]) != *to)) {
             continue;
         }
-        auto& flow = list[flows.cargo[i]].flow;
-        (flows.is_network[i] != 0 ? flow.nic : flow.nvlink) += flows.bytes[i];
-        flow.hops += flows.hops[i];
+        add_flow(flows, i, list[flows.cargo[i]].flow);
     }
     std::erase_if(list, [](const CargoFlow& entry) { return entry.flow.hops == 0; });
     std::ranges::stable_sort(list, std::greater{}, [](const CargoFlow& entry) { return entry.flow.bytes(); });

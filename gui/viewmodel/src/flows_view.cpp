@@ -15,11 +15,6 @@ namespace {
 constexpr double kLabel = 190.0;
 constexpr double kBar = 14.0;
 constexpr double kWide = 620.0;
-constexpr std::uint32_t kMostGroups = 64;  ///< Of a two-column picture; the matrix is readable above.
-
-std::string share_text(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? "0 %" : percent(static_cast<double>(part) / static_cast<double>(whole));
-}
 
 /// Room for the names of groups beside their bars; sizes stand there too where the frame is wide.
 double label_width(const Groups& groups, const Frame& frame) {
@@ -256,214 +251,22 @@ private:
     std::uint64_t other_bytes_ = 0;
 };
 
-class MatrixPicture {
-public:
-    MatrixPicture(Canvas& canvas, const Groups& groups, const GroupMatrix& matrix) : canvas_{canvas}, groups_{groups}, matrix_{matrix} {
-        // Every rank by every rank is millions of bytes: they are read once.
-        for (std::uint32_t group = 0; group < matrix.groups; ++group) {
-            PairFlow sum;
-            for (std::uint32_t to = 0; to < matrix.groups; ++to) {
-                const auto& cell = matrix.at(group, to);
-                sum += cell;
-                most_ = std::max(most_, cell.bytes());
-            }
-            sent_.push_back(sum);
-            total_ += sum;
-            if (matrix.groups > kMostGroups || sum.bytes() > 0) {
-                rows_.push_back(group);
-            }
-            if (matrix.groups > kMostGroups || matrix.column(group).bytes() > 0) {
-                columns_.push_back(group);
-            }
-        }
-    }
-
-    [[nodiscard]] const PairFlow& total() const noexcept { return total_; }
-
-    void draw() {
-        const auto& body = canvas_.body;
-        auto x = canvas_.scale("0", size_text(static_cast<double>(most_)) + (body.width < kWide ? ", by roots" : " (square-root scale)"), body.x, body.y);
-        canvas_.key({{body.width < kWide ? "NICs" : "has traffic on NICs", {Ink::kNic}, Pattern::kSolid}}, x, body.y);
-        const auto top = 64.0;
-        const auto sum = 74.0;
-        area_ = {body.x + 112.0, body.y + 26.0 + top, body.width - 112.0 - sum, body.height - 26.0 - top - 24.0};
-        // Cells are no wider than they need be: the picture stays readable.
-        const auto cell_width = std::min(area_.width / static_cast<double>(columns_.size()), 150.0);
-        const auto cell_height = std::min(area_.height / static_cast<double>(rows_.size()), 72.0);
-        area_.x += (area_.width - cell_width * static_cast<double>(columns_.size())) / 2.0;
-        area_.width = cell_width * static_cast<double>(columns_.size());
-        area_.height = cell_height * static_cast<double>(rows_.size());
-        canvas_.scene.text({area_.x - 112.0, area_.y - 38.0, 104.0, 15.0}, "receives →", Ink::kMuted, Align::kRight, 10.5);
-        canvas_.scene.text({area_.x - 112.0, area_.y - 21.0, 104.0, 15.0}, "sends ↓", Ink::kMuted, Align::kRight, 10.5);
-        if (matrix_.groups > kMostGroups) {
-            grid();
-        } else {
-            cells(cell_width, cell_height);
-        }
-        labels(cell_width, cell_height);
-        sums(cell_width, cell_height);
-    }
-
-private:
-    void grid() {
-        HeatMark heat{area_, matrix_.groups, matrix_.groups, {}, Target::Kind::kPair, groups_.grouping()};
-        heat.shares.reserve(matrix_.cells.size());
-        for (const auto& cell : matrix_.cells) {
-            heat.shares.push_back(cell.bytes() == 0 ? -1.0F : share_of(cell.bytes()));
-        }
-        canvas_.scene.add(RectMark{area_, {Ink::kPanel}});
-        canvas_.scene.add(std::move(heat));
-        canvas_.scene.add(RectMark{area_, {}, {Ink::kOutline}});
-        // Groups of the grid's edges stand for its cells where a screen reader walks.
-        for (std::uint32_t group = 0; group < groups_.count(); ++group) {
-            if (groups_.count() > 512) {
-                break;
-            }
-            const auto& row = sent_[group];
-            if (row.bytes() > 0) {
-                const auto height = area_.height / groups_.count();
-                canvas_.element({Target::Kind::kGroup, groups_.grouping(), group, 0}, groups_.name(group) + " sends " + bytes_text(row),
-                                {area_.x - 14.0, area_.y + height * group, 13.0, std::max(1.0, height)});
-            }
-        }
-    }
-
-    [[nodiscard]] float share_of(std::uint64_t bytes) const {
-        return static_cast<float>(std::sqrt(static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(1, most_))));
-    }
-
-    void cells(double width, double height) {
-        const bool has_numbers = width >= 40.0 && height >= 13.0;
-        for (std::size_t r = 0; r < rows_.size(); ++r) {
-            for (std::size_t c = 0; c < columns_.size(); ++c) {
-                const auto& flow = matrix_.at(rows_[r], columns_[c]);
-                const Frame frame{area_.x + static_cast<double>(c) * width + 0.5, area_.y + static_cast<double>(r) * height + 0.5, width - 1.0, height - 1.0};
-                const auto paint = flow.bytes() == 0 ? Paint{Ink::kPanel} : heat_paint(0.06 + 0.94 * static_cast<double>(share_of(flow.bytes())));
-                const auto mark = canvas_.scene.add(RectMark{frame, paint});
-                if (flow.bytes() == 0) {
-                    continue;
-                }
-                if (flow.nic > 0 && height >= 7.0) {
-                    canvas_.scene.add(RectMark{{frame.x, frame.bottom() - 2.5, frame.width, 2.5}, {Ink::kNic}});
-                }
-                if (has_numbers) {
-                    canvas_.scene.add(TextMark{frame, size_text(static_cast<double>(flow.bytes())), {Ink::kText}, Align::kCentre, std::min(11.0, width / 4.6), false, paint});
-                }
-                const Target target{Target::Kind::kPair, groups_.grouping(), rows_[r], columns_[c]};
-                canvas_.element(target, groups_.name(rows_[r]) + " to " + groups_.name(columns_[c]) + ", " + bytes_text(flow) + ", " + share_text(flow.bytes(), total_.bytes()) + " of all", frame, {mark});
-                if (canvas_.state.selection == target) {
-                    canvas_.scene.add(RectMark{frame, {}, {Ink::kAccent}, 3.0});
-                }
-            }
-        }
-    }
-
-    void labels(double width, double height) {
-        double last = -100.0;
-        for (std::size_t r = 0; r < rows_.size(); ++r) {
-            const auto y = area_.y + (static_cast<double>(r) + 0.5) * height;
-            const auto ink = groups_.is_train(rows_[r]) ? Ink::kTrain : Ink::kGenerate;
-            canvas_.scene.add(RectMark{{area_.x - 5.0, y - height / 2.0, 4.0, height}, {ink}});
-            if (y >= last + 12.0) {
-                last = y;
-                canvas_.scene.text({area_.x - 112.0, y - 8.0, 102.0, 16.0}, groups_.name(rows_[r]), Ink::kText, Align::kRight, 11.0);
-            }
-        }
-        last = -100.0;
-        for (std::size_t c = 0; c < columns_.size(); ++c) {
-            const auto x = area_.x + (static_cast<double>(c) + 0.5) * width;
-            const auto ink = groups_.is_train(columns_[c]) ? Ink::kTrain : Ink::kGenerate;
-            canvas_.scene.add(RectMark{{x - width / 2.0, area_.y - 5.0, width, 4.0}, {ink}});
-            const auto name = groups_.name(columns_[c]);
-            if (width >= text_width(name, 11.0)) {
-                canvas_.scene.text({x - width / 2.0, area_.y - 22.0, width, 15.0}, name, Ink::kText, Align::kCentre, 11.0);
-            } else if (x >= last + 13.0) {
-                last = x;
-                canvas_.scene.add(TextMark{{x - 8.0, area_.y - 74.0, 16.0, 66.0}, name, {Ink::kText}, Align::kLeft, 11.0, false, std::nullopt, true});
-            }
-        }
-    }
-
-    void sums(double width, double height) {
-        std::uint64_t most = 1;
-        std::vector<std::uint64_t> sent;
-        for (const auto row : rows_) {
-            sent.push_back(sent_[row].bytes());
-            most = std::max(most, sent.back());
-        }
-        const bool has_text = height >= 11.0;
-        for (std::size_t r = 0; r < rows_.size(); ++r) {
-            const auto bytes = sent[r];
-            const auto y = area_.y + static_cast<double>(r) * height;
-            if (has_text) {
-                canvas_.scene.text({area_.right() + 6.0, y, 68.0, height}, size_text(static_cast<double>(bytes)), Ink::kMuted, Align::kLeft, 10.5);
-            } else {
-                canvas_.scene.add(RectMark{{area_.right() + 6.0, y, 60.0 * static_cast<double>(bytes) / static_cast<double>(most), std::max(1.0, height - 0.5)}, {Ink::kMuted}});
-            }
-        }
-        if (width >= 40.0) {
-            for (std::size_t c = 0; c < columns_.size(); ++c) {
-                canvas_.scene.text({area_.x + static_cast<double>(c) * width, area_.bottom() + 4.0, width, 15.0},
-                                   size_text(static_cast<double>(matrix_.column(columns_[c]).bytes())), Ink::kMuted, Align::kCentre, std::min(10.5, width / 5.0));
-            }
-        }
-        canvas_.scene.text({area_.right() + 6.0, area_.y - 22.0, 70.0, 15.0}, "all", Ink::kMuted, Align::kLeft, 10.5);
-    }
-
-    Canvas& canvas_;
-    const Groups& groups_;
-    const GroupMatrix& matrix_;
-    PairFlow total_;
-    std::vector<PairFlow> sent_;  ///< By group.
-    std::vector<std::uint32_t> rows_;
-    std::vector<std::uint32_t> columns_;
-    std::uint64_t most_ = 0;
-    Frame area_;
-};
-
-std::string subtitle(const Answer& answer, const ViewState& state, const Groups& groups, const PairFlow& total) {
-    auto text = "by " + std::string{title_of(groups.grouping())} + "; " + bytes_text(total);
-    if (state.direction != Direction::kAll) {
-        text += ", " + std::string{title_of(state.direction)};
-    }
-    return text + "; " + headline_of(answer.a);
-}
-
 }  // namespace
 
 Scene flows_view(Canvas canvas) {
     const auto& answer = canvas.answer;
     const auto& groups = answer.by(grouping_of(answer, canvas.state));
-    const auto mask = canvas.state.filter.is_set() ? flow_mask(canvas.state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
-    const auto matrix = aggregate(*answer.a.flows, groups, answer.train_gpus(), canvas.state.direction, mask);
+    const std::string title = "Who sends to whom";
+    if (groups.count() > kMostGroups) {
+        return matrix_of(std::move(canvas), title, "; more than 64 groups, so as a matrix (G: coarser)");
+    }
+    const auto matrix = aggregate(*answer.a.flows, groups, answer.train_gpus(), canvas.state.direction, flow_mask_of(answer, canvas.state));
     const auto total = matrix.total();
     if (total.bytes() == 0) {
-        canvas.header("Who sends to whom", headline_of(answer.a));
-        canvas.nothing("No flow fits the filter", "Esc clears it");
-        return std::move(canvas.scene);
+        return no_flow_fits(std::move(canvas), title);
     }
-    if (groups.count() > kMostGroups) {
-        canvas.header("Who sends to whom", subtitle(answer, canvas.state, groups, total) + "; more than 64 groups, so as a matrix (G: coarser)");
-        MatrixPicture{canvas, groups, matrix}.draw();
-        return std::move(canvas.scene);
-    }
-    canvas.header("Who sends to whom", subtitle(answer, canvas.state, groups, total));
+    canvas.header(title, flows_line(answer, canvas.state, total));
     FlowsPage{canvas, groups, matrix}.draw();
-    return std::move(canvas.scene);
-}
-
-Scene matrix_view(Canvas canvas) {
-    const auto& answer = canvas.answer;
-    const auto& groups = answer.by(grouping_of(answer, canvas.state));
-    const auto mask = canvas.state.filter.is_set() ? flow_mask(canvas.state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
-    const auto matrix = aggregate(*answer.a.flows, groups, answer.train_gpus(), canvas.state.direction, mask);
-    MatrixPicture picture{canvas, groups, matrix};
-    canvas.header("How much goes from whom to whom", subtitle(answer, canvas.state, groups, picture.total()));
-    if (picture.total().bytes() == 0) {
-        canvas.nothing("No flow fits the filter", "Esc clears it");
-        return std::move(canvas.scene);
-    }
-    picture.draw();
     return std::move(canvas.scene);
 }
 

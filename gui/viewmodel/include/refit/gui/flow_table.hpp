@@ -77,6 +77,17 @@ struct GroupMatrix {
 [[nodiscard]] GroupMatrix aggregate(const FlowTable& flows, const Groups& groups, std::uint32_t train_gpus, Direction direction,
                                     std::span<const std::uint8_t> mask = {});
 
+/// Flows between very many groups: of a pair only its bytes, a third of the memory.
+struct GroupGrid {
+    std::uint32_t groups = 0;
+    std::vector<std::uint64_t> bytes;  ///< Row by row: rows send, columns receive.
+    std::vector<PairFlow> sent;        ///< By group.
+};
+
+/// The bytes of `aggregate`. Cost: in flows.
+[[nodiscard]] GroupGrid aggregate_bytes(const FlowTable& flows, const Groups& groups, std::uint32_t train_gpus, Direction direction,
+                                        std::span<const std::uint8_t> mask = {});
+
 /// By cargo: what goes from one group to another, most bytes first.
 struct CargoFlow {
     std::uint32_t cargo = 0;
