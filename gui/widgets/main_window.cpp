@@ -61,7 +61,6 @@ QPalette palette_of(Theme theme) {
 }  // namespace
 
 MainWindow::MainWindow(io::Library library, const QString& settings) : library_{std::move(library)}, settings_file_{settings} {
-    give_pictures_back_at_once();
     install_scene_accessibility();
     setWindowTitle(QStringLiteral("Refit"));
     setAcceptDrops(true);
@@ -83,6 +82,7 @@ MainWindow::MainWindow(io::Library library, const QString& settings) : library_{
 MainWindow::~MainWindow() {
     // Qt keeps what it drew of sliders and boxes, up to 10 MB, under keys that no other window has.
     QPixmapCache::clear();
+    connect(this, &QObject::destroyed, [] { give_memory_back(); });  // By then all of the window is gone.
 }
 
 void MainWindow::make_view() {

@@ -221,10 +221,9 @@ QImage to_image(const Scene& scene, const PaintStyle& style, double scale) {
     return image;
 }
 
-void give_pictures_back_at_once() noexcept {
+void give_memory_back() noexcept {
 #ifdef __GLIBC__
-    // A threshold that is set does not grow with what is freed.
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    malloc_trim(0);
 #endif
 }
 

@@ -35,8 +35,8 @@ void paint_element(QPainter& painter, const Scene& scene, std::size_t element, I
 /// The scene at `scale` device pixels a logical one.
 [[nodiscard]] QImage to_image(const Scene& scene, const PaintStyle& style, double scale);
 
-/// Has the C library return the memory of a picture to the system as soon as it is dropped. By itself it keeps some of
-/// them for each thread that ever painted: 40 MB after a few windows.
-void give_pictures_back_at_once() noexcept;
+/// Has the C library return to the system what was freed. By itself it keeps some for each thread that ever painted:
+/// 40 MB after a few windows.
+void give_memory_back() noexcept;
 
 }  // namespace refit::gui

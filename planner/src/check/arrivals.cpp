@@ -7,6 +7,19 @@
 #include <utility>
 
 namespace refit::proof {
+namespace {
+
+/// What a rank got first hand and what others then gave it are two ascending runs, as a rule.
+void sort_runs(std::vector<std::uint32_t>& entries) {
+    const auto second = std::ranges::is_sorted_until(entries);
+    if (std::is_sorted(second, entries.end())) {
+        std::inplace_merge(entries.begin(), second, entries.end());
+    } else {
+        std::ranges::sort(entries);
+    }
+}
+
+}  // namespace
 
 std::uint32_t Arrivals::region(std::size_t stage, const Region& region) {
     regions_.push_back(region);
@@ -24,9 +37,16 @@ void Arrivals::add(std::uint32_t rank, std::uint32_t number, bool is_passing) {
     at_[rank - train_gpus_].push_back(number * 2 + (is_passing ? 1 : 0));
 }
 
+void Arrivals::add(std::uint32_t rank, std::span<const std::uint32_t> numbers) {
+    auto& arrived = at_[rank - train_gpus_];
+    for (const auto number : numbers) {
+        arrived.push_back(number * 2);
+    }
+}
+
 void Arrivals::prove(FaultLog& log, std::vector<std::uint64_t>& delivered_bytes) {
     for (auto& arrived : at_) {
-        std::ranges::sort(arrived);
+        sort_runs(arrived);
     }
     for (const auto& shard : facts_.destination(slice_).shards()) {
         prove_shard(log, shard, delivered_bytes);

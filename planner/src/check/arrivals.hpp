@@ -22,6 +22,8 @@ public:
     [[nodiscard]] const Region& at(std::uint32_t number) const { return regions_.at(number); }
     /// A region reaches a rank, which may not want it if it only passes it on.
     void add(std::uint32_t rank, std::uint32_t number, bool is_passing = false);
+    /// Regions reach a rank that is to have them.
+    void add(std::uint32_t rank, std::span<const std::uint32_t> numbers);
 
     /// Compares what arrived with what is wanted; adds the bytes that were delivered, by generator.
     void prove(FaultLog& log, std::vector<std::uint64_t>& delivered_bytes);

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace refit::proof {
 namespace {
@@ -135,65 +137,71 @@ private:
     void share_groups(const Collective& collective, const Brought& brought, const Interval& tensors) {
         const auto& groups = plan_.groups[collective.groups];
         for (std::size_t i = 0; i < groups.size(); ++i) {
+            const auto& group = groups[i];
+            const std::size_t givers = is_broadcast(collective.role) ? 1 : group.size();
+            std::vector<std::uint32_t> given;  // Giver by giver.
+            std::vector<std::size_t> ends{0};
+            for (std::size_t from = 0; from < givers; ++from) {
+                append_regions_at(brought, group[from].index(), tensors, given);
+                ends.push_back(given.size());
+            }
             Bytes moved;
-            const bool is_root_only = is_broadcast(collective.role);
-            for (std::size_t from = 0; from < (is_root_only ? 1 : groups[i].size()); ++from) {
-                for (const auto region : regions_at(brought, groups[i][from].index(), tensors)) {
-                    moved += Bytes{arrivals_[brought.slice].at(region).elements()} *
-                             facts_.entry().element_bytes();
-                    give_to_others(groups[i], from, brought.slice, region);
-                }
+            for (const auto region : given) {
+                moved += Bytes{arrivals_[brought.slice].at(region).elements()} * facts_.entry().element_bytes();
+            }
+            for (std::size_t to = 0; to < group.size(); ++to) {
+                const auto own = to < givers ? std::pair{ends[to], ends[to + 1]} : std::pair{given.size(), given.size()};
+                give(group[to].index(), brought.slice, std::span{given}.first(own.first), std::span{given}.subspan(own.second));
             }
             if (moved.count() != collective.bytes[i]) {
                 log_.add("share-bytes",
                          {.stage = stage_,
                           .parameter = facts_.index(),
                           .slice = brought.slice,
-                          .rank = groups[i].front().index()},
+                          .rank = group.front().index()},
                          "its group says " + std::to_string(collective.bytes[i]) +
                              " bytes, the members have " + std::to_string(moved.count()));
             }
         }
     }
 
-    void give_to_others(const std::vector<RankId>& group,
-                        std::size_t from,
-                        std::uint32_t slice,
-                        std::uint32_t region) {
-        for (std::size_t to = 0; to < group.size(); ++to) {
-            if (to == from) {
-                continue;
-            }
-            if (group[to].index() < train_gpus_) {
-                log_.add(
-                    "share-member",
-                    {.stage = stage_, .parameter = facts_.index(), .slice = slice, .rank = group[to].index()},
-                    "a trainer among replicas of generators");
-                return;
-            }
-            arrivals_[slice].add(group[to].index(), region);
+    /// A member gets what those before it and those after it give.
+    void give(std::uint32_t rank,
+              std::uint32_t slice,
+              std::span<const std::uint32_t> before,
+              std::span<const std::uint32_t> after) {
+        if (before.empty() && after.empty()) {
+            return;
         }
+        if (rank < train_gpus_) {
+            log_.add("share-member",
+                     {.stage = stage_, .parameter = facts_.index(), .slice = slice, .rank = rank},
+                     "a trainer among replicas of generators");
+            return;
+        }
+        arrivals_[slice].add(rank, before);
+        arrivals_[slice].add(rank, after);
     }
 
     /// What transfers brought to a rank of these tensors.
-    std::vector<std::uint32_t> regions_at(const Brought& brought,
-                                          std::uint32_t rank,
-                                          const Interval& tensors) {
-        std::vector<std::uint32_t> regions;
+    void append_regions_at(const Brought& brought,
+                           std::uint32_t rank,
+                           const Interval& tensors,
+                           std::vector<std::uint32_t>& regions) {
         const auto found = brought.by_rank.find(rank);
-        for (const auto number :
-             found == brought.by_rank.end() ? std::vector<std::uint32_t>{} : found->second) {
-            auto region = arrivals_[brought.slice].at(number);
+        if (found == brought.by_rank.end()) {
+            return;
+        }
+        for (const auto number : found->second) {
+            const auto& region = arrivals_[brought.slice].at(number);
             const Interval common{std::max(region.tensors.begin, tensors.begin),
                                   std::min(region.tensors.end, tensors.end)};
-            if (common.begin >= common.end) {
-                continue;
+            if (common == region.tensors) {
+                regions.push_back(number);
+            } else if (common.begin < common.end) {
+                regions.push_back(arrivals_[brought.slice].region(stage_, Region{common, region.box}));
             }
-            const bool is_whole = common == region.tensors;
-            region.tensors = common;
-            regions.push_back(is_whole ? number : arrivals_[brought.slice].region(stage_, region));
         }
-        return regions;
     }
 
     FaultLog& log_;
