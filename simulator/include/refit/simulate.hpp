@@ -63,7 +63,7 @@ struct SimulateOptions {
     std::function<bool()> is_cancelled;  ///< As FlowOptions has it.
 };
 
-/// Runs a plan event by event. Errors: as run_flows.
+/// Runs a plan event by event, a large one on two threads; only the caller's asks `is_cancelled`. Errors: as run_flows.
 [[nodiscard]] Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario,
                                           const SimulateOptions& options = {});
 

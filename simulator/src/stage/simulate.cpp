@@ -2,6 +2,10 @@
 #include "refit/simulate.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -238,22 +242,39 @@ Result<FlowRun> run_graph(const TaskGraph& graph, const FlowOptions& options) {
 }  // namespace
 
 Result<Simulation> simulate(const Plan& plan, const Workload& workload, const Scenario& scenario, const SimulateOptions& options) {
-    auto links_alone = options.graph;
-    links_alone.is_cancelled = options.is_cancelled;
+    constexpr std::size_t kManyTasks = 100'000;  // From here on a second thread is worth while.
+    // Only this thread asks the caller whether to stop; the second looks at what was answered.
+    std::atomic<bool> stops{false};
+    const std::function<bool()> ask = [&] {
+        stops = stops || (options.is_cancelled && options.is_cancelled());
+        return stops.load();
+    };
+    auto whole = options.graph;
+    whole.is_cancelled = ask;
     GraphMemo memo;
-    Simulation simulation{make_task_graph(plan, workload, scenario, links_alone, memo), {}, 0.0, {}, {}, {}, {}, {}};
-    auto run = run_graph(simulation.graph, {.has_segments = true, .is_cancelled = options.is_cancelled});
+    Simulation simulation{make_task_graph(plan, workload, scenario, whole, memo), {}, 0.0, {}, {}, {}, {}, {}};
+    const bool has_second = simulation.graph.tasks.size() > kManyTasks;
+    auto links_alone = options.graph;
+    links_alone.has_software = false;
+    links_alone.is_cancelled = has_second ? std::function<bool()>{[&] { return stops.load(); }} : ask;
+    auto transfers = std::async(has_second ? std::launch::async : std::launch::deferred, [&] {
+        return run_graph(make_task_graph(plan, workload, scenario, links_alone, memo), {.is_cancelled = links_alone.is_cancelled});
+    });
+    auto run = run_graph(simulation.graph, {.has_segments = true, .is_cancelled = ask});
     if (!run) {
+        stops = true;
         return fail(std::move(run.error()));
     }
     simulation.run = std::move(*run);
     Analysis{simulation, options.has_segments}.run();
-    links_alone.has_software = false;
-    const auto transfers = run_graph(make_task_graph(plan, workload, scenario, links_alone, memo), {.is_cancelled = options.is_cancelled});
-    if (!transfers) {
-        return fail(Faults{transfers.error()});
+    while (transfers.wait_for(std::chrono::milliseconds{20}) == std::future_status::timeout) {
+        ask();
     }
-    simulation.transfer_seconds = transfers->makespan;
+    const auto alone = transfers.get();
+    if (!alone) {
+        return fail(Faults{alone.error()});
+    }
+    simulation.transfer_seconds = alone->makespan;
     return simulation;
 }
 
