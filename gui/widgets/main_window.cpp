@@ -82,7 +82,6 @@ MainWindow::MainWindow(io::Library library, const QString& settings) : library_{
 MainWindow::~MainWindow() {
     // Qt keeps what it drew of sliders and boxes, up to 10 MB, under keys that no other window has.
     QPixmapCache::clear();
-    connect(this, &QObject::destroyed, [] { give_memory_back(); });  // By then all of the window is gone.
 }
 
 void MainWindow::make_view() {

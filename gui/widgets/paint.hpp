@@ -32,11 +32,7 @@ void paint(QPainter& painter, const Scene& scene, const PaintStyle& style);
 /// Outlines one element: what is under the pointer, selected, or has the focus.
 void paint_element(QPainter& painter, const Scene& scene, std::size_t element, Ink ink, double width, Theme theme);
 
-/// The scene at `scale` device pixels a logical one.
+/// The scene at `scale` device pixels a logical one; its memory goes back to the system with the last copy.
 [[nodiscard]] QImage to_image(const Scene& scene, const PaintStyle& style, double scale);
-
-/// Has the C library return to the system what was freed. By itself it keeps some for each thread that ever painted:
-/// 40 MB after a few windows.
-void give_memory_back() noexcept;
 
 }  // namespace refit::gui

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "refit/traffic.hpp"
@@ -39,6 +38,11 @@ public:
 
     FlowTable finish() {
         merge();
+        for (auto* column : {&table_.source, &table_.destination, &table_.cargo, &table_.hops}) {
+            column->reserve(rows_.size());
+        }
+        table_.bytes.reserve(rows_.size());
+        table_.is_network.reserve(rows_.size());
         for (const auto& row : rows_) {
             table_.source.push_back(row.source);
             table_.destination.push_back(row.destination);
@@ -58,7 +62,10 @@ private:
         std::uint64_t bytes;
         bool is_network;
 
-        [[nodiscard]] auto key() const { return std::tuple{source, destination, cargo, is_network}; }
+        /// Two words in place of four fields: a million rows are sorted by it.
+        [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> key() const {
+            return {std::uint64_t{source} << 32U | destination, std::uint64_t{cargo} << 1U | (is_network ? 1U : 0U)};
+        }
     };
 
     std::string name_of(const std::vector<std::uint32_t>& classes, std::optional<CollectiveRole> role) const {
