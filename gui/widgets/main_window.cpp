@@ -12,7 +12,6 @@
 #include <QDropEvent>
 #include <QFile>
 #include <QFileInfo>
-#include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QMimeData>
@@ -143,8 +142,7 @@ void MainWindow::make_docks() {
     details_->setMinimumWidth(250);
     details_->setFrameShape(QFrame::NoFrame);
     dock(QStringLiteral("Details"), details_, Qt::RightDockWidgetArea);
-    result_ = new QLabel;
-    result_->setWordWrap(true);
+    result_ = new FittingLabel;
     result_->setContentsMargins(10, 2, 10, 2);
     result_->setMaximumHeight(44);
     result_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
@@ -342,8 +340,11 @@ void MainWindow::refresh() {
 void MainWindow::refresh_side() {
     panel_->show_question(question(), answer_.get(), faults_);
     details_->setHtml(shown_ ? to_html(details_of(*shown_, state())) : QString{});
-    result_->setText(shown_ ? text(result_text(*shown_)) : QString{});
-    result_->setToolTip(result_->text());  // A small window cuts it.
+    QStringList results;
+    for (const auto& result : shown_ ? result_texts(*shown_) : std::vector<std::string>{}) {
+        results.append(text(result));
+    }
+    result_->set_texts(results);
     busy_->setVisible(is_busy_ && busy_->isVisible());
     const auto* name = question().draft.find("name");
     setWindowTitle(text((name != nullptr ? name->text : std::string{"a scenario"}) + (edits_.can_undo() ? " (changed)" : "") + " - Refit"));
@@ -409,7 +410,7 @@ void MainWindow::finish() {
 }
 
 QString MainWindow::details() const { return details_->toPlainText(); }
-QString MainWindow::result() const { return result_->text(); }
+QString MainWindow::result() const { return result_->whole(); }
 bool MainWindow::is_playing() const noexcept { return player_->isActive(); }
 void MainWindow::tell(const QString& words) { statusBar()->showMessage(words, 8000); }
 double MainWindow::end() const { return shown_ ? std::max(1e-9, shown_->a.course.seconds()) : 1.0; }

@@ -17,7 +17,6 @@
 #include "refit/gui/worker.hpp"
 
 class QDockWidget;
-class QLabel;
 class QLineEdit;
 class QTextBrowser;
 class QTimer;
@@ -25,6 +24,7 @@ class QTimer;
 namespace refit::gui {
 
 class BusyBar;
+class FittingLabel;
 class ScenarioPanel;
 class SceneView;
 class ViewPanes;
@@ -140,7 +140,7 @@ private:
     SceneView* strip_ = nullptr;
     ScenarioPanel* panel_ = nullptr;
     QTextBrowser* details_ = nullptr;
-    QLabel* result_ = nullptr;
+    FittingLabel* result_ = nullptr;
     QLineEdit* search_ = nullptr;
     BusyBar* busy_ = nullptr;
     QTimer* player_ = nullptr;

@@ -11,7 +11,6 @@
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QProgressBar>
@@ -216,6 +215,27 @@ void ScenarioPanel::show_faults(const Faults& faults) {
         fault_rows_->addWidget(new QLabel{QStringLiteral("and %1 more").arg(faults.size() - kMost)});
     }
     faults_->setVisible(!faults.empty());
+}
+
+FittingLabel::FittingLabel() { setWordWrap(true); }
+
+void FittingLabel::set_texts(const QStringList& texts) {
+    texts_ = texts;
+    setToolTip(whole());
+    fit();
+}
+
+void FittingLabel::resizeEvent(QResizeEvent* event) {
+    QLabel::resizeEvent(event);
+    fit();
+}
+
+void FittingLabel::fit() {
+    const auto room = contentsRect();
+    const QRect paper{0, 0, room.width(), 1 << 14};
+    const auto fits = [&](const QString& text) { return fontMetrics().boundingRect(paper, Qt::TextWordWrap, text).height() <= room.height(); };
+    const auto fitting = std::ranges::find_if(texts_, fits);
+    setText(fitting != texts_.end() ? *fitting : texts_.isEmpty() ? QString{} : texts_.back());
 }
 
 BusyBar::BusyBar() : progress_{new QProgressBar} {

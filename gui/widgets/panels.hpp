@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <QDialog>
+#include <QLabel>
+#include <QStringList>
 #include <QWidget>
 
 #include "refit/gui/answer.hpp"
@@ -14,7 +16,6 @@
 #include "refit/gui/table.hpp"
 
 class QComboBox;
-class QLabel;
 class QLineEdit;
 class QProgressBar;
 class QSlider;
@@ -76,6 +77,23 @@ public:
 
 private:
     QProgressBar* progress_;
+};
+
+/// Shows the first of its texts that fits; the last where none does. Its tooltip is the first.
+class FittingLabel : public QLabel {
+public:
+    FittingLabel();
+
+    void set_texts(const QStringList& texts);
+    [[nodiscard]] QString whole() const { return texts_.isEmpty() ? QString{} : texts_.front(); }
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    void fit();
+
+    QStringList texts_;
 };
 
 /// A list of commands that shrinks while one types; Enter runs the one that is marked.

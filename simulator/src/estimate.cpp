@@ -385,7 +385,8 @@ private:
             parts += replicas > 0.0 ? ", replicas " + cost_text(replicas) : "";
             parts += sums.on_spine > 0.0 ? ", busiest uplink " + cost_text(sums.on_spine) : "";
             parts += limit_text(loads_.bulk, plain);
-            return std::to_string(std::llround(sums.stages)) + " stages, " + std::to_string(std::llround(in_flight)) +
+            const auto stages = std::llround(sums.stages);
+            return std::to_string(stages) + (stages == 1 ? " stage, " : " stages, ") + std::to_string(std::llround(in_flight)) +
                    " in flight: " + parts;
         };
         term("bulk", "bulk transfers", wire, formula, {"nic_efficiency", "nvlink_efficiency"});

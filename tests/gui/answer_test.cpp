@@ -58,6 +58,41 @@ TEST(FlowTable, HoldsWhatTheTeachingCaseSends) {
     EXPECT_EQ(aggregate(*answer.a.flows, answer.by(Grouping::kSide), 4, Direction::kAmongTrainers).total().bytes(), 0U);
 }
 
+// Sixteen rows of stages and a tensor need more than a small window has: what is given up is the tensor that nobody
+// chose, not the rows.
+TEST(Layout, OfASmallWindowKeepsItsRowsAndTheTensorThatIsChosen) {
+    const auto texts = [](const Scene& scene) {
+        std::set<std::string> all;
+        for (const auto& mark : scene.marks) {
+            if (const auto* text = std::get_if<TextMark>(&mark)) {
+                all.insert(text->text);
+            }
+        }
+        return all;
+    };
+    auto state = looking_at(View::kLayout);
+    const auto small = make_scene(large_answer(), state, 355.0, 335.0);
+    double least = 1000.0;
+    for (const auto& element : small.elements) {
+        least = std::min(least, element.target.kind == Target::Kind::kGroup ? element.frame.height : least);
+    }
+    EXPECT_GE(least, 5.0);
+    EXPECT_TRUE(texts(small).contains("stage 0") && texts(small).contains("stage 14"));
+    EXPECT_TRUE(texts(small).contains("A larger view also shows a tensor"));
+    EXPECT_FALSE(texts(make_scene(large_answer(), state, 1280.0, 800.0)).contains("A larger view also shows a tensor"));
+    state.tensor = 0;
+    EXPECT_FALSE(texts(make_scene(large_answer(), state, 355.0, 335.0)).contains("A larger view also shows a tensor"));
+}
+
+TEST(Result, IsToldWithEverLess) {
+    const auto texts = result_texts(small_answer());
+    ASSERT_EQ(texts.size(), 3U);
+    EXPECT_EQ(texts[0], texts[1].substr(0, texts[1].find("  |  ")) + "  |  8.59 GB on NICs, 25.8 GB on NVLink" + texts[1].substr(texts[1].find("  |  ")));
+    EXPECT_EQ(texts[1].find("bound"), texts[1].find("  |  ") + 5);
+    EXPECT_EQ(texts[2].find("bound"), std::string::npos);
+    EXPECT_NE(texts[2].find("B: gather-and-broadcast"), std::string::npos);
+}
+
 // A cell's colour goes with the square root of its bytes, so its square is its share of the largest cell.
 TEST(FlowTable, OfMoreGroupsThanHaveWordsIsAGridOfEveryPairsBytes) {
     const auto answer = answer_of(question_of("deepseek-v3-h100", Method::kDirect));

@@ -205,6 +205,23 @@ TEST(Window, ShowsTheTotalsThatTheCommandLinePrints) {
     }
 }
 
+TEST(Window, ASmallOneTellsInItsResultBarWhatFits) {
+    TestWindow window{"deepseek-v3-h100"};
+    const auto labels = window->findChildren<QLabel*>();
+    const auto found = std::ranges::find(labels, QStringLiteral("Result"), &QLabel::accessibleName);
+    ASSERT_NE(found, labels.end());
+    const auto* bar = *found;
+    for (const auto& size : {QSize{1440, 900}, QSize{900, 600}}) {
+        window->resize(size);
+        window.settle();
+        const auto room = bar->contentsRect();
+        EXPECT_LE(bar->fontMetrics().boundingRect(QRect{0, 0, room.width(), 10000}, Qt::TextWordWrap, bar->text()).height(), room.height()) << bar->text().toStdString();
+        EXPECT_TRUE(bar->text().contains(QStringLiteral("2.86 s")) && bar->text().contains(QStringLiteral("(4.9x)"))) << bar->text().toStdString();
+        EXPECT_EQ(bar->text() == window->result(), size.width() == 1440);
+        EXPECT_EQ(bar->toolTip(), window->result());
+    }
+}
+
 TEST(Window, ASuggestionIsAppliedByOneClick) {
     TestWindow window{"deepseek-v3-h100"};
     window->edit_field("train.layout", "tp3.pp16.ep16");

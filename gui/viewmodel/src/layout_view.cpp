@@ -138,15 +138,21 @@ public:
         const auto columns = (widest + lines - 1) / lines;
         const auto step_x = std::min(120.0, area.width / static_cast<double>(columns));
         const auto row_height = std::min(64.0 * static_cast<double>(lines), (area.height - 2.0) / static_cast<double>(rows));
+        const auto every = static_cast<std::uint32_t>(std::ceil(kLeastLabel / row_height));
         for (auto group = first; group < last; ++group) {
             const auto y = area.y + static_cast<double>(group - first) * row_height;
             const auto gap = rows > 1 && row_height > 14.0 ? 3.0 : 0.5;
             row(group, {area.x, y, step_x * static_cast<double>(columns), row_height - gap}, columns, lines);
-            row_label(group, {frame.x, y, label - 8.0, row_height - gap});
+            if ((group - first) % every == 0) {
+                row_label(group, {frame.x, y, label - 8.0, std::max(kLeastLabel, row_height - gap)});
+            }
         }
     }
 
 private:
+    static constexpr double kLeastLabel = 11.0;  ///< Height of a row's name.
+    static constexpr double kThinRow = 8.0;  ///< Frames as strong as elsewhere would hide its cells.
+
     void title(bool is_train, const Frame& frame) {
         const auto& answer = canvas_.answer;
         const auto& scenario = answer.scenario;
@@ -178,9 +184,9 @@ private:
         if (frame.height >= 30.0) {
             canvas_.scene.text({frame.x, frame.y + frame.height / 2.0 - 16.0, frame.width, 16.0}, stages.name(group), Ink::kText, Align::kRight, 12.0);
             canvas_.scene.text({frame.x, frame.y + frame.height / 2.0, frame.width, 15.0}, size + " each", Ink::kMuted, Align::kRight, 11.0);
-        } else if (frame.height >= 11.0) {
+        } else {
             const auto both = stages.name(group) + " " + size;
-            canvas_.scene.text({frame.x, frame.y, frame.width, frame.height}, text_width(both, 11.0) <= frame.width ? both : stages.name(group), Ink::kText, Align::kRight, 11.0);
+            canvas_.scene.text(frame, text_width(both, 11.0) <= frame.width ? both : stages.name(group), Ink::kText, Align::kRight, 11.0);
         }
     }
 
@@ -236,7 +242,7 @@ private:
             }
             const Frame border{frame.x + static_cast<double>(begin % columns) * width, frame.y + static_cast<double>(begin / columns) * height,
                                static_cast<double>(i - begin) * width, height};
-            canvas_.scene.add(RectMark{border, {}, {Ink::kOutline}, 1.4, Pattern::kSolid, 2.5});
+            canvas_.scene.add(RectMark{border, {}, {Ink::kOutline}, height < kThinRow ? 0.5 : 1.4, Pattern::kSolid, height < kThinRow ? 0.0 : 2.5});
             begin = i;
         }
     }
@@ -394,6 +400,19 @@ private:
     std::size_t y_axis_ = 0;
 };
 
+constexpr double kTensorGap = 18.0;
+constexpr double kHint = 16.0;
+
+double tensor_height_of(double height) { return std::clamp(height * 0.36, 130.0, 300.0); }
+
+/// Whether rows of ranks above a tensor's picture are no thinner than can be told apart.
+bool has_room_for_both(const Groups& stages, double height) {
+    constexpr double kTitle = 58.0;
+    constexpr double kLeastRow = 6.0;
+    const auto rows = std::max(stages.train_count(), stages.count() - stages.train_count());
+    return height - tensor_height_of(height) - kTensorGap - kTitle >= kLeastRow * static_cast<double>(rows);
+}
+
 }  // namespace
 
 Scene layout_view(Canvas canvas) {
@@ -418,8 +437,9 @@ Scene layout_view(Canvas canvas) {
     }
     body.y += 26.0;
     body.height -= 26.0;
-    const auto tensor_height = std::clamp(body.height * 0.36, 130.0, 300.0);
-    const auto mesh_height = body.height - tensor_height - 18.0;
+    const bool has_tensor = is_class_chosen || has_room_for_both(answer.by(Grouping::kStage), body.height);
+    const auto tensor_height = has_tensor ? tensor_height_of(body.height) : kHint;
+    const auto mesh_height = body.height - tensor_height - kTensorGap;
     const auto half = (body.width - kMeshGap) / 2.0;
     Mesh mesh{canvas, held, focus, busy};
     mesh.draw(true, {body.x, body.y, half, mesh_height});
@@ -427,8 +447,12 @@ Scene layout_view(Canvas canvas) {
     const auto middle = body.x + half + kMeshGap / 2.0;
     canvas.scene.add(LineMark{{{middle - 9.0, body.y + 22.0}, {middle + 7.0, body.y + 22.0}}, {Ink::kMuted}, 2.0});
     canvas.scene.add(LineMark{{{middle + 2.0, body.y + 16.0}, {middle + 8.0, body.y + 22.0}, {middle + 2.0, body.y + 28.0}}, {Ink::kMuted}, 2.0});
-    TensorPicture{canvas, is_class_chosen ? state.tensor : largest_class(answer.workload), focus}.draw(
-        {body.x, body.bottom() - tensor_height, body.width, tensor_height});
+    const Frame rest{body.x, body.bottom() - tensor_height, body.width, tensor_height};
+    if (has_tensor) {
+        TensorPicture{canvas, is_class_chosen ? state.tensor : largest_class(answer.workload), focus}.draw(rest);
+    } else {
+        canvas.scene.text(rest, longest({"A larger view also shows how the largest tensor is cut; one that is chosen is always shown", "A larger view also shows a tensor"}, rest.width), Ink::kMuted, Align::kLeft, 11.0);
+    }
     return std::move(canvas.scene);
 }
 

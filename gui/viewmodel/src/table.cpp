@@ -377,23 +377,27 @@ Detail details_of(const Answer& answer, const ViewState& state) {
     return method_detail(answer, answer.a.report.method);
 }
 
-std::string result_text(const Answer& answer) {
+std::vector<std::string> result_texts(const Answer& answer) {
     const auto one = [](const Shown& shown) {
         if (shown.is_refused()) {
             return title_of(shown.report.method) + ": cannot run";
         }
         return title_of(shown.report.method) + "  " + format_seconds(shown.seconds()) + (shown.report.simulated ? " simulated" : " closed form") + (shown.report.is_calibrated ? "" : ", uncalibrated");
     };
-    auto text = one(answer.a);
-    if (!answer.a.is_refused()) {
-        text += "  |  " + format_bytes(answer.a.report.network) + " on NICs, " + format_bytes(answer.a.report.nvlink) + " on NVLink";
-        text += "  |  bound: " + answer.a.report.bottleneck.resource + " of " + answer.a.report.bottleneck.where + ", " + percent(answer.a.report.bottleneck.share) + " of the time";
-    }
-    text += "  |  B: " + one(answer.b);
+    const std::string gap = "  |  ";
+    const auto& a = answer.a.report;
+    auto other = gap + "B: " + one(answer.b);
     if (!answer.a.is_refused() && !answer.b.is_refused()) {
-        text += number("  (%.1fx)", answer.b.seconds() / answer.a.seconds());
+        other += number("  (%.1fx)", answer.b.seconds() / answer.a.seconds());
     }
-    return text;
+    std::vector<std::string> texts;
+    if (!answer.a.is_refused()) {
+        const auto bytes = gap + format_bytes(a.network) + " on NICs, " + format_bytes(a.nvlink) + " on NVLink";
+        const auto bound = gap + "bound: " + a.bottleneck.resource + " of " + a.bottleneck.where + ", " + percent(a.bottleneck.share) + " of the time";
+        texts = {one(answer.a) + bytes + bound + other, one(answer.a) + bound + other};
+    }
+    texts.push_back(one(answer.a) + other);
+    return texts;
 }
 
 std::vector<Difference> differences(const Shown& a, const Shown& b, bool only_unequal) {

@@ -59,7 +59,7 @@ public:
             y += row_height_;
         }
         if (hidden_lanes_ > 0) {
-            scene.text({canvas_.body.x, y, name_ - 10.0, 14.0}, longest({grouped(hidden_lanes_) + " more lanes: scroll", grouped(hidden_lanes_) + " more: scroll"}, name_ - 10.0), Ink::kMuted, Align::kRight, 11.0);
+            scene.text({canvas_.body.x, y, name_ - 10.0, 14.0}, longest({grouped(hidden_lanes_) + (hidden_lanes_ == 1 ? " more lane: scroll" : " more lanes: scroll"), grouped(hidden_lanes_) + " more: scroll"}, name_ - 10.0), Ink::kMuted, Align::kRight, 11.0);
             y += 16.0;
         }
         port_section(y + 8.0);

@@ -43,8 +43,9 @@ struct Detail {
 };
 [[nodiscard]] Detail details_of(const Answer& answer, const ViewState& state);
 
-/// The bar below the views: A's time, bytes and bottleneck, and B's beside it.
-[[nodiscard]] std::string result_text(const Answer& answer);
+/// The bar below the views: A's time, bytes and bottleneck, and B's time beside it; then the same with ever less, down
+/// to the two times, for bars without room.
+[[nodiscard]] std::vector<std::string> result_texts(const Answer& answer);
 
 /// Where A and B differ: name, A's value, B's value, difference. Only lines that differ, where that is asked for.
 struct Difference {
