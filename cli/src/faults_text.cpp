@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "options.hpp"
-#include "refit/shell_word.hpp"
+#include "refit/io/field_options.hpp"
 
 namespace refit::cli {
 namespace {
@@ -83,25 +83,14 @@ std::string whole_cure(const Faults& faults, const Asked& asked) {
     }
     std::string command = asked.command;
     for (const auto& [field, value] : fields) {
-        command += " " + flag_for({field, value, ""});
+        command += " " + io::flag_for(field, value);
     }
     return io::resolve(mended, *asked.library) ? "All of it:  " + command + "\n            checked just now\n" : "";
 }
 
 }  // namespace
 
-std::string flag_for(const Suggestion& suggestion) {
-    for (const auto& option : field_options()) {
-        if (suggestion.field == option.field) {
-            return std::string{option.flag} + " " + shell_word(suggestion.value);
-        }
-    }
-    constexpr std::string_view kNics = "fabric.nics.";
-    if (suggestion.field.starts_with(kNics)) {
-        return "--nic " + shell_word(suggestion.field.substr(kNics.size()) + "=" + suggestion.value);
-    }
-    return "--set " + suggestion.field + "=" + shell_word(suggestion.value);
-}
+std::string flag_for(const Suggestion& suggestion) { return io::flag_for(suggestion.field, suggestion.value); }
 
 std::string describe_warnings(const Faults& warnings) {
     std::string text;

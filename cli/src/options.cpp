@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "refit/io/field_options.hpp"
 #include "refit/suggest.hpp"
 
 namespace refit::cli {
@@ -46,7 +47,7 @@ struct Raw {
 
 void add_scenario_options(CLI::App& command, Raw& raw) {
     const char* group = "Scenario";
-    for (const auto& option : field_options()) {
+    for (const auto& option : io::field_options()) {
         command.add_option(option.flag, raw.fields[option.flag], option.help)
             ->group(group)
             ->type_name(option.placeholder)
@@ -184,7 +185,7 @@ void add_fit(CLI::App& command, Options& options, Raw& raw) {
         ->allow_extra_args(false)
         ->delimiter(',')
         ->group(group);
-    for (const auto& option : field_options()) {
+    for (const auto& option : io::field_options()) {
         const std::string flag{option.flag};
         if (flag == "--engine" || flag == "--system") {
             command.add_option(flag, raw.fields[flag], flag == "--engine" ? "whose constants (nemo-rl)" : "on which nccl-tests ran")
@@ -243,7 +244,7 @@ bool wants_color(const Raw& raw) {
 
 /// Moves the filled fields into the options. Returns a message where a flag has no value or a --set no "=".
 std::optional<std::string> collect_fields(const CLI::App& command, const Raw& raw, Options& options) {
-    for (const auto& option : field_options()) {
+    for (const auto& option : io::field_options()) {
         if (command.get_option_no_throw(option.flag) == nullptr) {
             continue;
         }
@@ -329,25 +330,6 @@ const char* name_of(Command command) noexcept {
             break;
     }
     return "compare";
-}
-
-const std::vector<FieldOption>& field_options() {
-    static const std::vector<FieldOption> kOptions{
-        {"--model", "model", "NAME|FOLDER", "a model of data/models, or a Hugging Face folder"},
-        {"--train", "train.layout", "LAYOUT", "training layout, for example tp4.pp8.ep16@128 or fsdp16"},
-        {"--generate", "generate.layout", "LAYOUT", "generation layout, for example tp8.dp16@128"},
-        {"--train-gpus", "train.gpus", "N", "training GPUs"},
-        {"--gen-gpus", "generate.gpus", "N", "generation GPUs"},
-        {"--system", "system", "NAME|FILE", "a system of data/systems, or a file"},
-        {"--dtype", "dtype", "DTYPE", "bf16, fp16, fp32, or fp8: blockwise, with its scales"},
-        {"--generate-dtype", "generate.dtype", "DTYPE", "dtype on the generation side"},
-        {"--engine", "engine.name", "NAME", "an engine of data/engines"},
-        {"--oversubscription", "fabric.oversubscription", "RATIO", "NICs of a pod to its uplinks, for example 2:1"},
-        {"--domains-per-pod", "fabric.domains_per_pod", "N", "NVLink domains under one group of leaf switches"},
-        {"--without", "lost", "RANKS", "ranks that the refit goes on without: 3,7-9, trainer:2 (docs/executor.md)"},
-        {"--coverage", "engine.coverage", "NAME", "bulk path takes: nemo-rl-names, ffn, all or pattern:GLOB"},
-    };
-    return kOptions;
 }
 
 std::string program_name() {

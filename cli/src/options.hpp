@@ -15,15 +15,6 @@ enum class Command : std::uint8_t { kCompare, kExplain, kCheck, kPlan, kSimulate
 [[nodiscard]] const char* name_of(Command command) noexcept;
 enum class Format : std::uint8_t { kTable, kJson, kCsv, kMarkdown };
 
-/// An option that sets a scenario field.
-struct FieldOption {
-    const char* flag;
-    const char* field;
-    const char* placeholder;  ///< Of its value, in the help.
-    const char* help;
-};
-[[nodiscard]] const std::vector<FieldOption>& field_options();
-
 /// What the command line asks for.
 struct Options {
     Command command = Command::kCompare;

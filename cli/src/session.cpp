@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "faults_text.hpp"
+#include "refit/io/field_options.hpp"
 #include "refit/io/json_file.hpp"
 #include "refit/shell_word.hpp"
 
@@ -61,7 +62,7 @@ Result<io::ScenarioDraft> collect_draft(const Options& options, const io::Librar
         draft = std::move(*read);
     }
     using Kind = io::DraftField::Kind;
-    for (const auto& option : field_options()) {
+    for (const auto& option : io::field_options()) {
         std::string variable;
         if (const auto value = from_environment(option.flag, variable)) {
             draft.set(option.field, {*value, Kind::kText, io::Precedence::kEnvironment, variable});

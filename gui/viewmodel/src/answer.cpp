@@ -9,6 +9,7 @@
 
 #include "refit/check.hpp"
 #include "refit/compare.hpp"
+#include "refit/io/field_options.hpp"
 #include "refit/methods.hpp"
 #include "refit/shell_word.hpp"
 
@@ -18,22 +19,6 @@ namespace {
 /// Rates that a sweep tries: those of NICs that exist.
 constexpr std::array kNicRates{100.0, 200.0, 400.0, 800.0, 1600.0};
 constexpr std::array kMethods{Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kM2n, Method::kOptimal};
-
-/// Flags of the command line that have a name of their own.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kFlags{
-    {{"model", "--model"},
-     {"train.layout", "--train"},
-     {"generate.layout", "--generate"},
-     {"train.gpus", "--train-gpus"},
-     {"generate.gpus", "--gen-gpus"},
-     {"system", "--system"},
-     {"dtype", "--dtype"},
-     {"generate.dtype", "--generate-dtype"},
-     {"engine.name", "--engine"},
-     {"fabric.oversubscription", "--oversubscription"},
-     {"fabric.domains_per_pod", "--domains-per-pod"},
-     {"lost", "--without"},
-     {"engine.coverage", "--coverage"}}};
 
 class Cook {
 public:
@@ -287,10 +272,7 @@ std::string command_of(const Question& question) {
         if (is_from_file || field == "schema" || field == "schema_version" || field == "name" || field == "note" || field == "published") {
             continue;
         }
-        const auto* flag = std::ranges::find(kFlags, field, &std::pair<std::string_view, std::string_view>::first);
-        flags += flag != kFlags.end() ? " " + std::string{flag->second} + " " + shell_word(value.text)
-                 : field.starts_with("fabric.nics.") ? " --nic " + shell_word(field.substr(12) + "=" + value.text)
-                                                     : " --set " + shell_word(field + "=" + value.text);
+        flags += " " + io::flag_for(field, value.text);
     }
     text += !question.origin.empty() ? " " + shell_word(question.origin) : name == nullptr ? "" : " " + shell_word(name->text);
     return text + flags + " --method " + std::string{name_of(question.method)} + "," + std::string{name_of(question.against)};
