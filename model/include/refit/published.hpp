@@ -23,7 +23,9 @@ struct PublishedSide {
     std::optional<std::uint32_t> gpus;
     std::optional<LayoutText> layout;
     std::optional<LayoutText> assumed_layout;  ///< Ours, for a record whose source gives none.
-    std::vector<std::string> unplaced;         ///< Members of the layout that are no axis here: "engines" …
+    std::vector<std::string> unplaced;         ///< Members of the layout that are no axis here: "note" …
+    std::optional<std::uint32_t> attention_groups;  ///< Of an engine of SGLang's: `tp` ranks have so many copies of attention.
+    std::optional<std::uint32_t> virtual_stages;    ///< Chunks of layers that a pipeline stage has.
     ShardsOver shards = ShardsOver::kNumber;
     bool operator==(const PublishedSide&) const = default;
 };

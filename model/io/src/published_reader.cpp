@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/io/published_reader.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -123,8 +125,8 @@ private:
     Faults& faults_;
 };
 
-/// The axis of a layout that a member stands for, or null.
-std::optional<std::uint32_t>* axis_of(LayoutText& layout, const std::string& name) {
+/// The count that a member of a layout stands for, or null. `engines` side by side are read beside the layout.
+std::optional<std::uint32_t>* axis_of(LayoutText& layout, PublishedSide& side, std::optional<std::uint32_t>& engines, const std::string& name) {
     const std::map<std::string, std::optional<std::uint32_t>*> axes{
         {"tp", &layout.tp},
         {"cp", &layout.cp},
@@ -135,11 +137,27 @@ std::optional<std::uint32_t>* axis_of(LayoutText& layout, const std::string& nam
         {"fsdp", &layout.fsdp},
         {"fsdp2", &layout.fsdp},
         {"hsdp", &layout.fsdp},
+        {"fsdp_size", &layout.fsdp},
+        {"dp_shard", &layout.fsdp},
         {"first_stage_layers", &layout.first_stage_layers},
         {"last_stage_layers", &layout.last_stage_layers},
-        {"last_pp_layers", &layout.last_stage_layers}};
+        {"last_pp_layers", &layout.last_stage_layers},
+        {"vpp", &side.virtual_stages},
+        {"dp_attn", &side.attention_groups},
+        {"engines", &engines},
+        {"replicas", &engines}};
     const auto found = axes.find(name);
     return found == axes.end() ? nullptr : found->second;
+}
+
+/// Members that follow from the others, or that move no weights.
+bool says_nothing_of_weights(const std::string& name) {
+    return name == "edp" || name == "sp" || name == "sequence_parallel" || name == "dp_replicate";
+}
+
+std::string lower_case(std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
 }
 
 std::optional<LayoutText> read_layout(const MemberReader& record, const char* key, PublishedSide& side) {
@@ -149,20 +167,19 @@ std::optional<LayoutText> read_layout(const MemberReader& record, const char* ke
     }
     LayoutText layout;
     std::optional<std::uint32_t> engines;
-    for (const auto& [name, value] : members->items()) {
-        if (value.is_null()) {
+    for (const auto& [member, value] : members->items()) {
+        const auto name = lower_case(member);
+        if (value.is_null() || says_nothing_of_weights(name)) {
             continue;
         }
-        auto* axis = axis_of(layout, name);
-        if (name == "engines") {
-            engines = members->count("engines");
-        } else if (axis == &layout.fsdp && value.is_boolean()) {
+        auto* axis = axis_of(layout, side, engines, name);
+        if (axis == &layout.fsdp && value.is_boolean()) {
             const auto over = name == "hsdp" ? ShardsOver::kSome : ShardsOver::kAll;
-            side.shards = members->flag(name.c_str()) ? over : side.shards;
+            side.shards = value.get<bool>() ? over : side.shards;
         } else if (axis != nullptr) {
-            *axis = members->count(name.c_str());
+            *axis = members->count(member.c_str());
         } else {
-            side.unplaced.push_back(name);
+            side.unplaced.push_back(member);
         }
     }
     if (engines) {

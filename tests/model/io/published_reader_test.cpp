@@ -136,6 +136,20 @@ TEST(PublishedReader, ReadsFsdpWithAndWithoutANumber) {
     EXPECT_FALSE(read(R"({"id": "a", "train_layout": {"fsdp": "all"}})").has_value());
 }
 
+TEST(PublishedReader, KnowsTheMembersOfLayoutsThatSourcesWrite) {
+    const auto record = read(R"({"id": "a", "train_layout": {"TP": 2, "EP": 8, "edp": 4, "sequence_parallel": true, "vpp": 3,
+                                 "note": "guess"},
+                                 "gen_layout": {"tp": 32, "ep": 32, "dp_attn": 8, "replicas": 2}})")
+                            .value()
+                            .at(0);
+    EXPECT_EQ(record.train.layout, parse_layout("tp2.ep8").value());
+    EXPECT_EQ(record.train.virtual_stages, 3U);
+    EXPECT_EQ(record.train.unplaced, std::vector<std::string>{"note"});
+    EXPECT_EQ(record.generate.layout, parse_layout("tp32.ep32.dp2").value());
+    EXPECT_EQ(record.generate.attention_groups, 8U);
+    EXPECT_TRUE(record.generate.unplaced.empty());
+}
+
 class PublishedFiles : public testing_io::Scratch {};
 
 TEST_F(PublishedFiles, AreReadWholeOrNotAtAll) {
