@@ -41,6 +41,7 @@ struct PublishedRecord {
     std::vector<std::string> inferred;               ///< Fields derived rather than published.
     std::vector<std::string> same_configuration_as;  ///< Ids of other records of the same refit.
 
+    std::string date = {};   ///< Of the source: "2026-06-27", "2026-06" or "2026"; empty: not said.
     std::string tier = {};   ///< "A": layouts and hardware are known well; "B": to be used with care.
     std::string model = {};  ///< As the source calls it.
     std::optional<double> parameters = std::nullopt;  ///< Of the model.

@@ -235,6 +235,7 @@ PublishedRecord read_record(const MemberReader& record) {
     read_times(record, result);
     result.inferred = record.texts("inferred");
     result.same_configuration_as = record.texts("same_configuration_as");
+    result.date = record.text("date");
     result.tier = record.text("tier");
     result.model = record.text("model");
     if (const auto billions = record.positive("total_params_B")) {

@@ -55,6 +55,12 @@ std::vector<std::string> words_of(const std::string& text) {
     return words;
 }
 
+/// The date with what it leaves open as late as it can be: "2026-06-99" of "2026-06".
+std::string last_day(const std::string& date) {
+    constexpr std::string_view kLatest = "9999-99-99";
+    return date + std::string{kLatest.substr(std::min(date.size(), kLatest.size()))};
+}
+
 /// "400Gbit/s".
 std::string gigabits(Bandwidth rate) {
     std::array<char, 32> text{};
@@ -118,10 +124,33 @@ public:
             return Failure{std::move(scenario.error())};
         }
         tell_split(*scenario);
+        scenario->engine.options.reading.is_floor_open = !is_as_old_as(scenario->engine.constants.bulk_parameter_cost);
         return PublishedScenario{std::move(*scenario), std::move(assumed_)};
     }
 
 private:
+    /// Whether the refit was published no later than the first record that identifies a constant, by this record or by another
+    /// of the same refit: its software is no newer.
+    [[nodiscard]] bool is_as_old_as(const Constant& constant) const {
+        const auto is_same_refit = [&](const PublishedRecord& other) {
+            return other.engine == record_.engine && lower(other.model) == lower(record_.model) &&
+                   other.generate_dtype == record_.generate_dtype && other.gpu == record_.gpu &&
+                   other.train.gpus == record_.train.gpus && other.train.layout == record_.train.layout &&
+                   other.generate.gpus == record_.generate.gpus && other.generate.layout == record_.generate.layout;
+        };
+        auto published = last_day(record_.date);
+        auto fitted = last_day("");
+        for (const auto& other : known_) {
+            if (is_same_refit(other)) {
+                published = std::min(published, last_day(other.date));
+            }
+            if (std::ranges::find(constant.identified_by, other.id) != constant.identified_by.end()) {
+                fitted = std::min(fitted, last_day(other.date));
+            }
+        }
+        return published <= fitted && published != last_day("");
+    }
+
     /// Finds the engine that has a path of the record's name. Returns whether there is one.
     bool read_engine() {
         for (const auto& name : library_.engines()) {

@@ -190,6 +190,25 @@ TEST(PublishedScenario, TakesCopiesOfAttentionInAnEngineAsSmallerEngines) {
     EXPECT_TRUE(mentions(made(record).error(), "dp_attn 8 of the generators needs a tp that it divides, and experts over ep"));
 }
 
+TEST(PublishedScenario, LeavesTheFloorOpenOnlyForSoftwareThatMayBeNewerThanThatOfTheFit) {
+    // The cost of a bulk parameter was fitted to times of 2026-06-27 and later.
+    const auto is_open = [](PublishedRecord record, const char* date) {
+        record.date = date;
+        return made(record).value().scenario.engine.options.reading.is_floor_open;
+    };
+    auto unseen = record_of("nemo-pr2971-30b-a");
+    unseen.id = "unseen";
+    unseen.train.layout = parse_layout("ep8").value();
+    EXPECT_FALSE(is_open(unseen, "2026-06-27"));
+    EXPECT_FALSE(is_open(unseen, "2026-05"));
+    EXPECT_TRUE(is_open(unseen, "2026-06"));  // Perhaps its last day.
+    EXPECT_TRUE(is_open(unseen, "2026-06-28"));
+    EXPECT_TRUE(is_open(unseen, ""));
+    // A refit that was published before is no newer.
+    EXPECT_FALSE(is_open(record_of("nemo-reshard-doc-30b-bf16"), "2026-07-28"));
+    EXPECT_TRUE(is_open(record_of("nemo-reshard-doc-dsv3-h100"), "2026-07-28"));
+}
+
 TEST(PublishedScenario, TakesVirtualStagesAndFp8OnBothSides) {
     auto record = record_of("post-dsv3-h100-broadcast");
     record.train.virtual_stages = 2;
