@@ -331,7 +331,7 @@ TEST(PublishedScenario, IsMadeOfEachShippedTimeOfNemoRlButTheSmallFp8Check) {
             << record.id << (scenario ? "" : described(scenario.error()));
         count += scenario ? 1U : 0U;
     }
-    EXPECT_EQ(count, 30U);
+    EXPECT_EQ(count, 38U);
 }
 
 TEST(PublishedScenario, TakesTheSettingsOfTheEnginesPath) {
