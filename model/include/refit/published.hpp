@@ -23,7 +23,7 @@ struct PublishedSide {
     std::optional<std::uint32_t> gpus;
     std::optional<LayoutText> layout;
     std::optional<LayoutText> assumed_layout;  ///< Ours, for a record whose source gives none.
-    std::vector<std::string> unplaced;         ///< Members of the layout that are no axis here: "note" …
+    std::vector<std::string> unplaced;         ///< Members of the layout that are no axis here, or no count: "note", "tp 0".
     std::optional<std::uint32_t> attention_groups;  ///< Of an engine of SGLang's: `tp` ranks have so many copies of attention.
     std::optional<std::uint32_t> virtual_stages;    ///< Chunks of layers that a pipeline stage has.
     ShardsOver shards = ShardsOver::kNumber;

@@ -68,12 +68,18 @@ public:
         if (value == nullptr) {
             return std::nullopt;
         }
-        const auto number = value->is_number() ? value->get<double>() : 0.0;
-        if (!(number >= 1.0) || number > kMostCount || number != std::floor(number)) {
+        const auto number = whole(*value);
+        if (!number) {
             refuse(key, "a whole number from 1 to " + std::to_string(kMostCount));
-            return std::nullopt;
         }
-        return static_cast<std::uint32_t>(number);
+        return number;
+    }
+
+    /// A whole number from 1 to `kMostCount`, or nothing.
+    [[nodiscard]] static std::optional<std::uint32_t> whole(const Json& value) {
+        const auto number = value.is_number() ? value.get<double>() : 0.0;
+        const bool is_whole = number >= 1.0 && number <= kMostCount && number == std::floor(number);
+        return is_whole ? std::optional{static_cast<std::uint32_t>(number)} : std::nullopt;
     }
 
     [[nodiscard]] bool flag(const char* key) const {
@@ -160,6 +166,7 @@ std::string lower_case(std::string text) {
     return text;
 }
 
+/// What is no axis, or no count, becomes unplaced: the record alone is refused, not the file.
 std::optional<LayoutText> read_layout(const MemberReader& record, const char* key, PublishedSide& side) {
     const auto members = record.object(key);
     if (!members) {
@@ -176,10 +183,10 @@ std::optional<LayoutText> read_layout(const MemberReader& record, const char* ke
         if (axis == &layout.fsdp && value.is_boolean()) {
             const auto over = name == "hsdp" ? ShardsOver::kSome : ShardsOver::kAll;
             side.shards = value.get<bool>() ? over : side.shards;
-        } else if (axis != nullptr) {
-            *axis = members->count(member.c_str());
+        } else if (axis != nullptr && MemberReader::whole(value)) {
+            *axis = MemberReader::whole(value);
         } else {
-            side.unplaced.push_back(member);
+            side.unplaced.push_back(axis == nullptr ? member : member + " " + value.dump(-1, ' ', true).substr(0, 40));
         }
     }
     if (engines) {
