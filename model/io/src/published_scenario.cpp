@@ -36,6 +36,12 @@ constexpr std::array kUnmodelledEngines{
     UnmodelledEngine{"vllm-pull-1", "gathers first; its time per tensor is a third of the other ways', for no known reason"},
     UnmodelledEngine{"prime-pull", "one configuration, of whose time most is a pause and work of the framework"}};
 
+/// Engines whose constants are told where generators hold whole tensors, and are known not to hold where tp cuts them.
+constexpr const char* kWholeTensors =
+    "told by whole tensors alone: where tp cuts them it would be sevenfold too slow (vLLM pull request 43375)";
+constexpr std::array kUncutEngines{UnmodelledEngine{"vllm-pull-2", kWholeTensors},
+                                   UnmodelledEngine{"vllm-pull-3", kWholeTensors}};
+
 std::string lower(std::string text) {
     std::ranges::transform(
         text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -295,6 +301,10 @@ private:
             return;
         }
         const bool is_train = name == "train";
+        const auto* const uncut = std::ranges::find(kUncutEngines, record_.engine, &UnmodelledEngine::name);
+        if (!is_train && layout->tp.value_or(1) > 1 && uncut != kUncutEngines.end()) {
+            refuse("cut-tensors", record_.engine + "'s cost of a tensor is " + std::string{uncut->why});
+        }
         const auto text = layout_text(*layout);
         set(name + ".layout", text);
         if (is_train && side.virtual_stages.value_or(1) > 1) {

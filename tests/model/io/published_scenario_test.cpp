@@ -209,6 +209,17 @@ TEST(PublishedScenario, LeavesTheFloorOpenOnlyForSoftwareThatMayBeNewerThanThatO
     EXPECT_TRUE(is_open(record_of("nemo-reshard-doc-dsv3-h100"), "2026-07-28"));
 }
 
+TEST(PublishedScenario, RefusesAPullWhereTpCutsTensors) {
+    auto record = record_of("vllm-rdt-235b-rdt3");  // To EP16, each rank with whole tensors.
+    EXPECT_TRUE(made(record).has_value());
+    record.generate.layout = parse_layout("tp8").value();
+    const auto faults = made(record).error();
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_TRUE(mentions(faults, "vllm-pull-3's cost of a tensor is told by whole tensors alone"));
+    record.engine = "vllm-broadcast";
+    EXPECT_TRUE(made(record).has_value());
+}
+
 TEST(PublishedScenario, TakesVirtualStagesAndFp8OnBothSides) {
     auto record = record_of("post-dsv3-h100-broadcast");
     record.train.virtual_stages = 2;
