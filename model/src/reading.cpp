@@ -35,6 +35,9 @@ std::vector<Reading> ReadingChoice::all() const {
                                               BulkCostReading::kPerExpert})) {
                 const bool is_fitted_together =
                     ring == ReplicaRingReading::kOneNic || cost == BulkCostReading::kPerParameter;
+                if (cost == BulkCostReading::kFloor && !is_floor_open && !bulk_cost) {
+                    continue;
+                }
                 if (is_fitted_together || replica_ring || bulk_cost) {
                     readings.push_back({last, cost, ring});
                 }

@@ -141,6 +141,7 @@ public:
                 refit.constants_of = cases_[i].scenario->engine.name;
                 refit.model = cases_[i].scenario->model.id();
                 refit.gpu = cases_[i].scenario->cluster.generate_system().gpu;
+                refit.layouts = describe(cases_[i].scenario->train) + " -> " + describe(cases_[i].scenario->generate);
                 refit.loads = std::move(modelled->second.loads);
                 refit.setting = std::move(modelled->second.setting);
                 refit.low = *row.low;

@@ -71,7 +71,7 @@ TEST(Validate, IsTheSameInEveryFormat) {
     EXPECT_EQ(json.at("schema"), "refit.validation");
     EXPECT_GE(json.at("summary").at("modelled"), 27);
     EXPECT_EQ(json.at("summary").at("modelled").get<int>() + json.at("summary").at("not_modelled").get<int>(),
-              102);
+              116);
     const auto rows = lines_of(run_refit({"validate", "-o", "csv"}).out);
     ASSERT_EQ(rows.size(), json.at("records").size() + 1);
     EXPECT_TRUE(rows[1].starts_with("post-235b-h100-broadcast,A,nemo-rl-broadcast,")) << rows[1];

@@ -42,5 +42,16 @@ TEST(Reading, IsCalledAsItsOptionIs) {
     EXPECT_EQ(name_of(ReplicaRingReading::kEveryNic), "every-nic");
 }
 
+TEST(ReadingChoice, LeavesTheFloorOutWhereItIsNotOpenUnlessItIsChosen) {
+    // Of the twelve readings three have the floor, one for each way of finalising, with rings on one NIC.
+    ReadingChoice choice;
+    choice.is_floor_open = false;
+    const auto all = choice.all();
+    EXPECT_EQ(all.size(), 9U);
+    EXPECT_TRUE(std::ranges::none_of(all, [](const Reading& one) { return one.bulk_cost == BulkCostReading::kFloor; }));
+    choice.bulk_cost = BulkCostReading::kFloor;
+    EXPECT_EQ(choice.all().size(), 6U);  // Three ways of finalising, two rings.
+}
+
 }  // namespace
 }  // namespace refit

@@ -16,6 +16,7 @@ namespace refit::testing_models {
 inline constexpr std::array kShippedIds{"deepseek-v3",
                                         "glm-4.5",
                                         "glm-4.5-air",
+                                        "glm-4.7-flash",
                                         "glm-5",
                                         "glm-5-4-layers",
                                         "glm-5.2",
@@ -30,16 +31,22 @@ inline constexpr std::array kShippedIds{"deepseek-v3",
                                         "nemotron-3-super-120b-a12b",
                                         "nemotron-3-ultra-550b-a55b",
                                         "qwen2.5-0.5b",
+                                        "qwen2.5-1.5b",
+                                        "qwen2.5-14b",
                                         "qwen2.5-32b",
+                                        "qwen2.5-3b",
                                         "qwen2.5-72b",
                                         "qwen2.5-7b",
                                         "qwen3-0.6b",
+                                        "qwen3-1.7b",
+                                        "qwen3-14b",
                                         "qwen3-235b-a22b",
                                         "qwen3-30b-a3b",
                                         "qwen3-32b",
                                         "qwen3-4b",
                                         "qwen3-8b",
                                         "qwen3.5-27b",
+                                        "qwen3.5-397b-a17b",
                                         "qwen3.8-2.4t-a95b",
                                         "teaching-matrix"};
 
@@ -205,15 +212,23 @@ inline void shrink_gated_delta_net(Facts& facts, const std::string& place) {
             place);
 }
 
+inline void shrink_qwen3_experts(Facts& facts, const std::string& place) {
+    set_all(facts, {{"num_experts", 9}, {"moe_intermediate_size", 8}, {"shared_expert_intermediate_size", 8}}, place);
+}
+
 inline void shrink_qwen3_8(Facts& facts) {
     shrink_gated_delta_net(facts, "");
-    set_all(facts, {{"num_experts", 9}, {"moe_intermediate_size", 8}, {"shared_expert_intermediate_size", 8}});
+    shrink_qwen3_experts(facts, "");
 }
 
 /// With a vision tower of one block.
 inline void shrink_qwen3_5(Facts& facts) {
     shrink_gated_delta_net(facts, "text_config.");
-    facts.set("text_config.intermediate_size", std::int64_t{16});
+    if (facts.has("text_config.num_experts")) {
+        shrink_qwen3_experts(facts, "text_config.");
+    } else {
+        facts.set("text_config.intermediate_size", std::int64_t{16});
+    }
     set_all(facts,
             {{"depth", 1},
              {"hidden_size", 2},
@@ -238,7 +253,7 @@ inline void shrink_dense(Facts& facts) {
 
 inline SmallModel shrunken(const std::string& id) {
     auto facts = shipped_facts(id);
-    if (id == "deepseek-v3" || id == "kimi-k2" || id.starts_with("moonlight")) {
+    if (id == "deepseek-v3" || id == "kimi-k2" || id == "glm-4.7-flash" || id.starts_with("moonlight")) {
         shrink_deepseek(facts, id == "kimi-k2");
     } else if (id.starts_with("glm-5")) {
         shrink_glm_5(facts);

@@ -169,8 +169,8 @@ TEST(Calibration, TakesTheConstantsThatHaveAPriorAndAReading) {
               (std::vector<std::string>{"fixed_cost", "finalize_per_local_byte"}));
 }
 
-TEST(Calibration, AConstantThatOneRefitTellsKeepsItsPriorsInterval) {
-    const std::vector refits{fixed_refit("a", 1, 2.0, 2.0), fixed_refit("b", 1, 2.0, 2.0)};
+TEST(Calibration, AConstantThatOneConfigurationTellsKeepsItsPriorsInterval) {
+    std::vector refits{fixed_refit("a", 1, 2.0, 2.0), fixed_refit("b", 1, 2.0, 2.0)};
     const std::vector parameters{parameter("fixed_cost", &C::fixed_cost, 1.0, 3.0)};
     const auto fit = fit_constants(refits, weights_of(refits), parameters);
     C constants;
@@ -184,6 +184,11 @@ TEST(Calibration, AConstantThatOneRefitTellsKeepsItsPriorsInterval) {
         constants_with(constants, parameters, refits, fit).fixed_cost.high, fit.values[0] * spread, 1e-9);
     EXPECT_NEAR(
         constants_with(constants, parameters, refits, fit).fixed_cost.low, fit.values[0] / spread, 1e-9);
+    // Two ways of one configuration are one teller.
+    refits[0].layouts = refits[1].layouts = "TP4 -> TP8";
+    EXPECT_TRUE(is_told_by_one(constants.fixed_cost, refits));
+    refits[1].gpu = "GB200";
+    EXPECT_FALSE(is_told_by_one(constants.fixed_cost, refits));
 }
 
 TEST(Calibration, RefusesWeightsThatDoNotMatch) {

@@ -23,7 +23,9 @@ struct PublishedSide {
     std::optional<std::uint32_t> gpus;
     std::optional<LayoutText> layout;
     std::optional<LayoutText> assumed_layout;  ///< Ours, for a record whose source gives none.
-    std::vector<std::string> unplaced;         ///< Members of the layout that are no axis here: "engines" …
+    std::vector<std::string> unplaced;         ///< Members of the layout that are no axis here, or no count: "note", "tp 0".
+    std::optional<std::uint32_t> attention_groups;  ///< Of an engine of SGLang's: `tp` ranks have so many copies of attention.
+    std::optional<std::uint32_t> virtual_stages;    ///< Chunks of layers that a pipeline stage has.
     ShardsOver shards = ShardsOver::kNumber;
     bool operator==(const PublishedSide&) const = default;
 };
@@ -39,6 +41,7 @@ struct PublishedRecord {
     std::vector<std::string> inferred;               ///< Fields derived rather than published.
     std::vector<std::string> same_configuration_as;  ///< Ids of other records of the same refit.
 
+    std::string date = {};   ///< Of the source: "2026-06-27", "2026-06" or "2026"; empty: not said.
     std::string tier = {};   ///< "A": layouts and hardware are known well; "B": to be used with care.
     std::string model = {};  ///< As the source calls it.
     std::optional<double> parameters = std::nullopt;  ///< Of the model.

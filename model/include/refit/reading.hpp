@@ -42,6 +42,9 @@ struct ReadingChoice {
     std::optional<FinalizeReading> finalize;
     std::optional<BulkCostReading> bulk_cost;
     std::optional<ReplicaRingReading> replica_ring;
+    /// Whether the floor is among what is left open. It reads the rows that the cost per parameter was fitted to as old
+    /// software, so it says nothing of a refit by software no newer than theirs.
+    bool is_floor_open = true;
     bool operator==(const ReadingChoice&) const = default;
 
     /// The chosen, and the usual where nothing is.

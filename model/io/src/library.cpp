@@ -2,6 +2,7 @@
 #include "refit/io/library.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -98,24 +99,54 @@ System system_from(const Json& json, const std::string& origin, Faults& faults) 
     return system;
 }
 
-bool is_same_name(std::string_view a, std::string_view b) {
-    return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+/// "qwen3-235b-a22b" of "Qwen3 235B_A22B": letter case, spaces and underscores say nothing.
+std::string plain_name(std::string_view name) {
+    std::string plain;
+    for (const char c : name) {
+        plain += c == ' ' || c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return plain;
 }
 
-/// Whether a model's file lists the name: as its title, a hub name or the part behind the owner, or another name.
-bool is_called(const Json& json, const std::string& name) {
-    if (!json.is_object()) {
-        return false;
+/// Without endings that name another training of the same tensors: "qwen3-30b-a3b" of "qwen3-30b-a3b-instruct-2507".
+std::string untrained_name(std::string name) {
+    constexpr std::array<std::string_view, 12> kEndings{
+        "-base", "-instruct", "-chat", "-thinking", "-it", "-hf", "-bf16", "-2507", "-0324", "-0528", "-0711", "-0905"};
+    for (;;) {
+        const auto* const ending =
+            std::ranges::find_if(kEndings, [&](std::string_view one) { return name.ends_with(one); });
+        if (ending == kEndings.end()) {
+            return name;
+        }
+        name.resize(name.size() - ending->size());
     }
-    std::vector<Json> names{json.value("_title", Json{})};
-    for (const auto* key : {"_huggingface", "_also_called"}) {
-        const auto list = json.value(key, Json::array());
-        names.insert(names.end(), list.begin(), list.end());
+}
+
+/// "qwen3-235b" of "qwen3-235b-a22b": without the active parameters.
+std::string total_name(const std::string& name) {
+    const auto at = name.rfind("-a");
+    const bool is_count = at != std::string::npos && at + 2 < name.size() && std::isdigit(static_cast<unsigned char>(name[at + 2])) != 0;
+    return is_count ? name.substr(0, at) : name;
+}
+
+/// The names of a model, plain: its id, its title, its hub names with and without the owner, and others that its file lists.
+std::vector<std::string> plain_names(const std::string& id, const Json& json) {
+    std::vector<std::string> names{id};
+    const auto add = [&](const Json& known) {
+        const auto text = known.is_string() ? plain_name(known.get<std::string>()) : std::string{};
+        if (!text.empty()) {
+            names.push_back(text);
+            names.push_back(text.substr(text.find('/') + 1));
+        }
+    };
+    if (json.is_object()) {
+        add(json.value("_title", Json{}));
+        for (const auto* key : {"_huggingface", "_also_called"}) {
+            const auto list = json.value(key, Json::array());
+            std::ranges::for_each(list, add);
+        }
     }
-    return std::ranges::any_of(names, [&](const Json& known) {
-        const auto text = known.is_string() ? known.get<std::string>() : std::string{};
-        return !text.empty() && (is_same_name(text, name) || is_same_name(text.substr(text.find('/') + 1), name));
-    });
+    return names;
 }
 
 /// "deepseek-v3/64" in two: a model, and by what its widths are divided.
@@ -341,14 +372,25 @@ Result<std::string> Library::model_of_hub_name(const std::string& name) const {
 }
 
 Result<std::string> Library::model_of_published_name(const std::string& name) const {
+    const auto exact = plain_name(name);
+    const auto untrained = untrained_name(exact);
+    std::string same_tensors;
+    std::string same_total;
     for (const auto& id : models()) {
         const auto json = read_json(folder_ / "models" / (id + ".json"));
         if (!json) {
             return Failure{json.error()};
         }
-        if (!name.empty() && (is_same_name(id, name) || is_called(*json, name))) {
-            return id;
+        for (const auto& known : plain_names(id, *json)) {
+            if (known == exact) {
+                return id;
+            }
+            same_tensors = known == untrained ? id : same_tensors;
+            same_total = total_name(known) == untrained ? id : same_total;
         }
+    }
+    if (!same_tensors.empty() || !same_total.empty()) {
+        return same_tensors.empty() ? same_total : same_tensors;
     }
     return fail(ErrorCode::kInvalidInput, "unknown-model", "no model of data/models is called '" + name + "'", "model");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/io/published_reader.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -66,12 +68,18 @@ public:
         if (value == nullptr) {
             return std::nullopt;
         }
-        const auto number = value->is_number() ? value->get<double>() : 0.0;
-        if (!(number >= 1.0) || number > kMostCount || number != std::floor(number)) {
+        const auto number = whole(*value);
+        if (!number) {
             refuse(key, "a whole number from 1 to " + std::to_string(kMostCount));
-            return std::nullopt;
         }
-        return static_cast<std::uint32_t>(number);
+        return number;
+    }
+
+    /// A whole number from 1 to `kMostCount`, or nothing.
+    [[nodiscard]] static std::optional<std::uint32_t> whole(const Json& value) {
+        const auto number = value.is_number() ? value.get<double>() : 0.0;
+        const bool is_whole = number >= 1.0 && number <= kMostCount && number == std::floor(number);
+        return is_whole ? std::optional{static_cast<std::uint32_t>(number)} : std::nullopt;
     }
 
     [[nodiscard]] bool flag(const char* key) const {
@@ -123,8 +131,8 @@ private:
     Faults& faults_;
 };
 
-/// The axis of a layout that a member stands for, or null.
-std::optional<std::uint32_t>* axis_of(LayoutText& layout, const std::string& name) {
+/// The count that a member of a layout stands for, or null. `engines` side by side are read beside the layout.
+std::optional<std::uint32_t>* axis_of(LayoutText& layout, PublishedSide& side, std::optional<std::uint32_t>& engines, const std::string& name) {
     const std::map<std::string, std::optional<std::uint32_t>*> axes{
         {"tp", &layout.tp},
         {"cp", &layout.cp},
@@ -135,13 +143,30 @@ std::optional<std::uint32_t>* axis_of(LayoutText& layout, const std::string& nam
         {"fsdp", &layout.fsdp},
         {"fsdp2", &layout.fsdp},
         {"hsdp", &layout.fsdp},
+        {"fsdp_size", &layout.fsdp},
+        {"dp_shard", &layout.fsdp},
         {"first_stage_layers", &layout.first_stage_layers},
         {"last_stage_layers", &layout.last_stage_layers},
-        {"last_pp_layers", &layout.last_stage_layers}};
+        {"last_pp_layers", &layout.last_stage_layers},
+        {"vpp", &side.virtual_stages},
+        {"dp_attn", &side.attention_groups},
+        {"engines", &engines},
+        {"replicas", &engines}};
     const auto found = axes.find(name);
     return found == axes.end() ? nullptr : found->second;
 }
 
+/// Members that follow from the others, or that move no weights.
+bool says_nothing_of_weights(const std::string& name) {
+    return name == "edp" || name == "sp" || name == "sequence_parallel" || name == "dp_replicate";
+}
+
+std::string lower_case(std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+/// What is no axis, or no count, becomes unplaced: the record alone is refused, not the file.
 std::optional<LayoutText> read_layout(const MemberReader& record, const char* key, PublishedSide& side) {
     const auto members = record.object(key);
     if (!members) {
@@ -149,20 +174,19 @@ std::optional<LayoutText> read_layout(const MemberReader& record, const char* ke
     }
     LayoutText layout;
     std::optional<std::uint32_t> engines;
-    for (const auto& [name, value] : members->items()) {
-        if (value.is_null()) {
+    for (const auto& [member, value] : members->items()) {
+        const auto name = lower_case(member);
+        if (value.is_null() || says_nothing_of_weights(name)) {
             continue;
         }
-        auto* axis = axis_of(layout, name);
-        if (name == "engines") {
-            engines = members->count("engines");
-        } else if (axis == &layout.fsdp && value.is_boolean()) {
+        auto* axis = axis_of(layout, side, engines, name);
+        if (axis == &layout.fsdp && value.is_boolean()) {
             const auto over = name == "hsdp" ? ShardsOver::kSome : ShardsOver::kAll;
-            side.shards = members->flag(name.c_str()) ? over : side.shards;
-        } else if (axis != nullptr) {
-            *axis = members->count(name.c_str());
+            side.shards = value.get<bool>() ? over : side.shards;
+        } else if (axis != nullptr && MemberReader::whole(value)) {
+            *axis = MemberReader::whole(value);
         } else {
-            side.unplaced.push_back(name);
+            side.unplaced.push_back(axis == nullptr ? member : member + " " + value.dump(-1, ' ', true).substr(0, 40));
         }
     }
     if (engines) {
@@ -218,6 +242,7 @@ PublishedRecord read_record(const MemberReader& record) {
     read_times(record, result);
     result.inferred = record.texts("inferred");
     result.same_configuration_as = record.texts("same_configuration_as");
+    result.date = record.text("date");
     result.tier = record.text("tier");
     result.model = record.text("model");
     if (const auto billions = record.positive("total_params_B")) {

@@ -7,16 +7,18 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 namespace refit::io {
 namespace {
 
-/// How far a model may be from the size that a record gives it: sizes are rounded, and MTP layers counted or
-/// not.
-constexpr double kSizeTolerance = 0.03;
+/// How far a model may be from the size that a record gives it: sizes are rounded (7 B of 7.6 B), and MTP layers counted or
+/// not. A model cut to some of its layers is further away.
+constexpr double kSizeTolerance = 0.1;
 
 /// Version of the rules by which a record is read.
 constexpr const char* kRules = "2026-11";
@@ -34,18 +36,35 @@ constexpr std::array kUnmodelledEngines{
     UnmodelledEngine{"vllm-pull-1", "gathers first; its time per tensor is a third of the other ways', for no known reason"},
     UnmodelledEngine{"prime-pull", "one configuration, of whose time most is a pause and work of the framework"}};
 
+/// Engines whose constants are told where generators hold whole tensors, and are known not to hold where tp cuts them.
+constexpr const char* kWholeTensors =
+    "told by whole tensors alone: where tp cuts them it would be sevenfold too slow (vLLM pull request 43375)";
+constexpr std::array kUncutEngines{UnmodelledEngine{"vllm-pull-2", kWholeTensors},
+                                   UnmodelledEngine{"vllm-pull-3", kWholeTensors}};
+
 std::string lower(std::string text) {
     std::ranges::transform(
         text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return text;
 }
 
-/// "H100" of "NVIDIA H100-80GB".
-std::string gpu_name(std::string text) {
-    if (text.starts_with("NVIDIA ")) {
-        text.erase(0, 7);
+/// The words of a GPU's name: "DGX", "H100" and "80GB" of "DGX H100-80GB".
+std::vector<std::string> words_of(const std::string& text) {
+    std::vector<std::string> words(1);
+    for (const char c : lower(text)) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+            words.back() += c;
+        } else if (!words.back().empty()) {
+            words.emplace_back();
+        }
     }
-    return text.substr(0, text.find_first_of(" -/_("));
+    return words;
+}
+
+/// The date with what it leaves open as late as it can be: "2026-06-99" of "2026-06".
+std::string last_day(const std::string& date) {
+    constexpr std::string_view kLatest = "9999-99-99";
+    return date + std::string{kLatest.substr(std::min(date.size(), kLatest.size()))};
 }
 
 /// "400Gbit/s".
@@ -111,10 +130,33 @@ public:
             return Failure{std::move(scenario.error())};
         }
         tell_split(*scenario);
+        scenario->engine.options.reading.is_floor_open = !is_as_old_as(scenario->engine.constants.bulk_parameter_cost);
         return PublishedScenario{std::move(*scenario), std::move(assumed_)};
     }
 
 private:
+    /// Whether the refit was published no later than the first record that identifies a constant, by this record or by another
+    /// of the same refit: its software is no newer.
+    [[nodiscard]] bool is_as_old_as(const Constant& constant) const {
+        const auto is_same_refit = [&](const PublishedRecord& other) {
+            return other.engine == record_.engine && lower(other.model) == lower(record_.model) &&
+                   other.generate_dtype == record_.generate_dtype && other.gpu == record_.gpu &&
+                   other.train.gpus == record_.train.gpus && other.train.layout == record_.train.layout &&
+                   other.generate.gpus == record_.generate.gpus && other.generate.layout == record_.generate.layout;
+        };
+        auto published = last_day(record_.date);
+        auto fitted = last_day("");
+        for (const auto& other : known_) {
+            if (is_same_refit(other)) {
+                published = std::min(published, last_day(other.date));
+            }
+            if (std::ranges::find(constant.identified_by, other.id) != constant.identified_by.end()) {
+                fitted = std::min(fitted, last_day(other.date));
+            }
+        }
+        return published <= fitted && published != last_day("");
+    }
+
     /// Finds the engine that has a path of the record's name. Returns whether there is one.
     bool read_engine() {
         for (const auto& name : library_.engines()) {
@@ -193,7 +235,9 @@ private:
             assumed_.push_back("trainers keep FP8 blockwise (" + engine_ + " sends no BF16 weights to FP8 this way)");
             return;
         }
-        if (!train || !generate || *train != *generate || *train == Dtype::kFp8) {
+        if (train && generate && *train == Dtype::kFp8 && *generate == Dtype::kFp8) {
+            assumed_.push_back("FP8 in blocks of 128 x 128 on both sides");
+        } else if (!train || !generate || *train != *generate || *train == Dtype::kFp8) {
             refuse("dtype-path",
                    "from " + record_.train_dtype + " to " + record_.generate_dtype +
                        ": a change of dtype on the way has no plan yet");
@@ -253,9 +297,19 @@ private:
             return;
         }
         place_shards(side, *layout);
+        if (side.attention_groups && !place_attention(*side.attention_groups, who, *layout)) {
+            return;
+        }
         const bool is_train = name == "train";
+        const auto* const uncut = std::ranges::find(kUncutEngines, record_.engine, &UnmodelledEngine::name);
+        if (!is_train && layout->tp.value_or(1) > 1 && uncut != kUncutEngines.end()) {
+            refuse("cut-tensors", record_.engine + "'s cost of a tensor is " + std::string{uncut->why});
+        }
         const auto text = layout_text(*layout);
         set(name + ".layout", text);
+        if (is_train && side.virtual_stages.value_or(1) > 1) {
+            set("train.virtual_pipeline", std::to_string(*side.virtual_stages));
+        }
         if (!source_.empty()) {
             assumed_.push_back(who + " " + text + " (" + source_ + ")");
         }
@@ -277,7 +331,33 @@ private:
         }
     }
 
-    /// The count, or what a layout with its dp multiplies out to.
+    /// SGLang's attention of `groups` copies within the tp ranks of an engine, whose experts lie whole on ranks: an engine of
+    /// ours with tp / groups ranks and as many times its dp.
+    bool place_attention(std::uint32_t groups, const std::string& who, LayoutText& layout) {
+        const auto tp = layout.tp.value_or(1);
+        if (groups == 1) {
+            return true;
+        }
+        if (tp % groups != 0 || layout.ep.value_or(1) == 1) {
+            refuse("layout-axes",
+                   "dp_attn " + std::to_string(groups) + " of the " + who + " needs a tp that it divides, and experts over ep");
+            return false;
+        }
+        layout.tp = tp / groups;
+        layout.dp = layout.dp ? std::optional{*layout.dp * groups} : std::nullopt;
+        assumed_.push_back(who + " tp" + std::to_string(tp) + " with " + std::to_string(groups) + " copies of attention as tp" +
+                           std::to_string(*layout.tp));
+        return true;
+    }
+
+    static std::uint32_t fewest_trainers(const LayoutText& layout) {
+        const auto size = [](const std::optional<std::uint32_t>& axis) { return std::uint64_t{axis.value_or(1)}; };
+        const auto count = layout.fsdp ? size(layout.ep) * *layout.fsdp
+                                       : size(layout.pp) * std::lcm(size(layout.tp) * size(layout.cp), size(layout.ep) * size(layout.etp));
+        return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, 1U << 20U));
+    }
+
+    /// The count, or what a layout with its dp multiplies out to, or the fewest trainers that a layout takes.
     void read_gpus(const std::string& name,
                    const std::string& who,
                    const PublishedSide& side,
@@ -289,6 +369,9 @@ private:
         if (!gpus && layout.dp) {
             gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(product, 1U << 20U));
             assumed_.push_back(std::to_string(*gpus) + " " + who + " (from the layout)");
+        } else if (!gpus && name == "train" && side.shards == ShardsOver::kNumber) {
+            gpus = fewest_trainers(layout);
+            assumed_.push_back(std::to_string(*gpus) + " trainers (not published; the fewest that the layout takes)");
         } else if (name == "generate" && gpus && layout.dp && product != *gpus) {
             // Some sources count ep beside dp.
             assumed_.push_back(who + " are " + std::to_string(*gpus) + ", so dp" +
@@ -346,14 +429,23 @@ private:
             refuse("no-system", "the GPU is not published");
             return;
         }
-        const auto gpu = is_named ? gpu_name(record_.gpu) : "H100";
+        const auto words = words_of(is_named ? record_.gpu : "H100");
         std::optional<System> best;
+        std::set<std::string> named;
         for (const auto& name : library_.systems()) {
             auto system = take(library_.system(name, "system"), faults_);
-            if (system && system->gpu == gpu && record_.domain.value_or(1) <= system->gpus_per_domain &&
+            const bool is_meant = system && std::ranges::find(words, lower(system->gpu)) != words.end();
+            if (is_meant) {
+                named.insert(system->gpu);
+            }
+            if (is_meant && record_.domain.value_or(1) <= system->gpus_per_domain &&
                 (!best || system->gpus_per_domain < best->gpus_per_domain)) {
                 best = std::move(system);
             }
+        }
+        if (named.size() > 1) {
+            refuse("no-system", "names several GPUs (" + record_.gpu + "): which side has which is not said");
+            return;
         }
         if (!best) {
             refuse("no-system",

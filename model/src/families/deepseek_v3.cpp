@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeepSeek-V3, Kimi-K2, Moonlight and GLM-5: multi-head latent attention, dense first layers, routed and shared experts,
+// DeepSeek-V3, Kimi-K2, Moonlight, GLM-4.7-Flash and GLM-5: multi-head latent attention, dense first layers, routed and shared experts,
 // MTP; in GLM-5 also the indexer of its sparse attention.
 #include "builder.hpp"
 #include "checks.hpp"

@@ -36,6 +36,7 @@ struct Family {
 [[nodiscard]] Parameters qwen2(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen3(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen3_5(const Facts& facts, Faults& faults);
+[[nodiscard]] Parameters qwen3_5_moe(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen3_5_moe_text(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters qwen3_moe(const Facts& facts, Faults& faults);
 [[nodiscard]] Parameters teaching_matrix(const Facts& facts, Faults& faults);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Qwen3.5: Gated DeltaNet layers, every fourth layer full attention with an output gate, MTP. Qwen3.5-27B has a dense MLP
-// in each layer and a vision tower; Qwen3.8-2.4T-A95B, text only, has routed experts and a gated shared one. Experts are
-// counted as the trainers export them, one tensor for each expert and projection; the BF16 checkpoints on the hub hold
-// them grouped.
+// in each layer and a vision tower; Qwen3.5-397B-A17B a tower, routed experts and a gated shared one; Qwen3.8-2.4T-A95B,
+// text only, the same experts. They are counted as the trainers export them, one tensor for each expert and projection;
+// the BF16 checkpoints on the hub hold them grouped.
 #include "builder.hpp"
 #include "checks.hpp"
 #include "family.hpp"
@@ -30,11 +30,12 @@ struct Vision {
 struct Place {
     std::string facts;
     std::string names;
+    bool has_vision;
 };
 
-Place text_only() { return {"", "model."}; }
+Place text_only() { return {"", "model.", false}; }
 
-Place beside_vision() { return {"text_config.", "model.language_model."}; }
+Place beside_vision() { return {"text_config.", "model.language_model.", true}; }
 
 /// Kinds of the layers: listed, or every `full_attention_interval`-th one full attention.
 std::vector<std::string> read_kinds(const Facts& facts, const std::string& place, std::uint64_t layers, Faults& faults) {
@@ -230,38 +231,43 @@ void add_text(Builder& builder, const std::string& names, const Dimensions& d) {
     }
 }
 
+Parameters parameters(const Facts& facts, const Place& place, const Dimensions& d, Faults& faults) {
+    const auto vision = place.has_vision ? read_vision(facts, faults) : Vision{};
+    if (faults.empty()) {
+        check(facts, place.facts, d, faults);
+    }
+    if (!faults.empty()) {
+        return {};
+    }
+    Builder builder;
+    if (place.has_vision) {
+        add_vision(builder, vision);
+    }
+    add_text(builder, place.names, d);
+    return {static_cast<std::uint32_t>(d.layers), std::move(builder).finish()};
+}
+
 }  // namespace
 
 Parameters qwen3_5(const Facts& facts, Faults& faults) {
     const auto place = beside_vision();
     auto d = read_layers(facts, place.facts, faults);
     d.dense_width = facts.positive(place.facts + "intermediate_size", faults);
-    const auto vision = read_vision(facts, faults);
-    if (faults.empty()) {
-        check(facts, place.facts, d, faults);
-    }
-    if (!faults.empty()) {
-        return {};
-    }
-    Builder builder;
-    add_vision(builder, vision);
-    add_text(builder, place.names, d);
-    return {static_cast<std::uint32_t>(d.layers), std::move(builder).finish()};
+    return parameters(facts, place, d, faults);
+}
+
+Parameters qwen3_5_moe(const Facts& facts, Faults& faults) {
+    const auto place = beside_vision();
+    auto d = read_layers(facts, place.facts, faults);
+    read_experts(facts, place.facts, d, faults);
+    return parameters(facts, place, d, faults);
 }
 
 Parameters qwen3_5_moe_text(const Facts& facts, Faults& faults) {
     const auto place = text_only();
     auto d = read_layers(facts, place.facts, faults);
     read_experts(facts, place.facts, d, faults);
-    if (faults.empty()) {
-        check(facts, place.facts, d, faults);
-    }
-    if (!faults.empty()) {
-        return {};
-    }
-    Builder builder;
-    add_text(builder, place.names, d);
-    return {static_cast<std::uint32_t>(d.layers), std::move(builder).finish()};
+    return parameters(facts, place, d, faults);
 }
 
 }  // namespace refit::families

@@ -92,11 +92,11 @@ struct FitInterval {
 /// Least share of what is known of a constant that makes a refit one that identifies it.
 inline constexpr double kIdentifyingShare = 0.05;
 
-/// Whether a fitted constant is identified by records of one refit alone.
+/// Whether a fitted constant is identified by refits of one model, GPU and pair of layouts alone, in however many ways.
 [[nodiscard]] bool is_told_by_one(const Constant& constant, std::span<const TimedRefit> refits);
 
 /// The constants with a fit's values, intervals of one standard deviation and correlations. One that a single
-/// refit identifies, as `constants` say, keeps its prior's interval, around the fitted value.
+/// configuration identifies, as `constants` say, keeps its prior's interval, around the fitted value.
 [[nodiscard]] EngineConstants constants_with(EngineConstants constants,
                                              std::span<const FitParameter> parameters,
                                              std::span<const TimedRefit> refits,

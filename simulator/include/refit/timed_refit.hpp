@@ -18,6 +18,7 @@ struct TimedRefit {
     std::string constants_of;      ///< The engine file whose constants it has: "nemo-rl".
     std::string model;             ///< Id.
     std::string gpu;               ///< Of the generators: "H100".
+    std::string layouts;           ///< Of both sides; empty: other than those of any other refit.
     PlanLoads loads;
     Setting setting;
     Seconds low;  ///< Over all records. Invariant: 0 < low <= high.

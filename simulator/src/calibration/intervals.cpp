@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "log_problem.hpp"
 #include "refit/calibration.hpp"
@@ -78,9 +81,13 @@ bool is_told_by_one(const Constant& constant, std::span<const TimedRefit> refits
     const auto is_named = [&](const std::string& id) {
         return std::ranges::find(constant.identified_by, id) != constant.identified_by.end();
     };
-    const auto count = std::ranges::count_if(
-        refits, [&](const TimedRefit& refit) { return std::ranges::any_of(refit.ids, is_named); });
-    return constant.kind == "fitted" && count == 1;
+    std::set<std::array<std::string, 3>> configurations;
+    for (const auto& refit : refits) {
+        if (std::ranges::any_of(refit.ids, is_named)) {
+            configurations.insert({refit.model, refit.gpu, refit.layouts.empty() ? refit.ids.front() : refit.layouts});
+        }
+    }
+    return constant.kind == "fitted" && configurations.size() == 1;
 }
 
 EngineConstants constants_with(EngineConstants constants,

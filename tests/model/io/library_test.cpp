@@ -234,10 +234,16 @@ TEST(Library, KnowsModelsByTheNamesOfPublicReports) {
                                    std::pair{"NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "nemotron-3-ultra-550b-a55b"},
                                    std::pair{"Nemotron-3-Super-120B", "nemotron-3-super-120b-a12b"},
                                    std::pair{"GLM-5 (4 layers)", "glm-5-4-layers"},
-                                   std::pair{"GLM-Z1-9B", "glm-z1-9b"}}) {
+                                   std::pair{"GLM-Z1-9B", "glm-z1-9b"},
+                                   std::pair{"Qwen3 235B_A22B", "qwen3-235b-a22b"},
+                                   std::pair{"Qwen/Qwen3-235B-A22B-Instruct-2507", "qwen3-235b-a22b"},
+                                   std::pair{"Kimi-K2-Thinking", "kimi-k2"},
+                                   std::pair{"Qwen3-8B-Base", "qwen3-8b"},
+                                   std::pair{"QWEN3.5 397B", "qwen3.5-397b-a17b"},
+                                   std::pair{"Qwen3-30B", "qwen3-30b-a3b"}}) {
         EXPECT_EQ(library().model_of_published_name(name).value_or("none"), id) << name;
     }
-    for (const auto* name : {"", "27B dense (bf16)", "Qwen3-30B", "GLM-5.2 (5 layers)"}) {
+    for (const auto* name : {"", "27B dense (bf16)", "Qwen3", "Qwen3-30B-FP8", "Kimi-K2.5", "-a3b", "GLM-5.2 (5 layers)"}) {
         EXPECT_FALSE(library().model_of_published_name(name).has_value()) << name;
     }
 }

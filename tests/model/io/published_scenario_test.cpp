@@ -162,6 +162,76 @@ TEST(PublishedScenario, TakesTheGpusOfAFsdpLayoutWithItsDp) {
     EXPECT_TRUE(assumes(scenario, "16 trainers (from the layout)"));
 }
 
+TEST(PublishedScenario, TakesTheFewestTrainersThatALayoutTakes) {
+    // 8 stages, each of the least that both TP8 and EP32 divide: 32.
+    auto record = record_of("post-235b-h100-reshard");
+    record.train.gpus.reset();
+    record.train.layout = parse_layout("tp8.pp8.ep32").value();
+    const auto scenario = made(record).value();
+    EXPECT_EQ(scenario.scenario.train.gpus, 256U);
+    EXPECT_TRUE(assumes(scenario, "256 trainers (not published; the fewest that the layout takes)"));
+    record.engine = "nemo-rl-broadcast";
+    record.train.layout = parse_layout("ep2.fsdp4").value();
+    EXPECT_EQ(made(record).value().scenario.train.gpus, 8U);
+    record.train.layout = LayoutText{};
+    record.train.shards = ShardsOver::kAll;
+    EXPECT_TRUE(mentions(made(record).error(), "the number of trainers is not published"));
+}
+
+TEST(PublishedScenario, TakesCopiesOfAttentionInAnEngineAsSmallerEngines) {
+    // TP32 with attention in 8 copies, each over 4 ranks; experts whole over 32.
+    auto record = record_of("post-235b-h100-reshard");
+    record.generate.layout = parse_layout("tp32.ep32.dp4").value();
+    record.generate.attention_groups = 8;
+    const auto scenario = made(record).value();
+    EXPECT_EQ(describe(scenario.scenario.generate), "TP4 x EP32 x DP32");
+    EXPECT_TRUE(assumes(scenario, "generators tp32 with 8 copies of attention as tp4"));
+    record.generate.layout->ep.reset();
+    EXPECT_TRUE(mentions(made(record).error(), "dp_attn 8 of the generators needs a tp that it divides, and experts over ep"));
+}
+
+TEST(PublishedScenario, LeavesTheFloorOpenOnlyForSoftwareThatMayBeNewerThanThatOfTheFit) {
+    // The cost of a bulk parameter was fitted to times of 2026-06-27 and later.
+    const auto is_open = [](PublishedRecord record, const char* date) {
+        record.date = date;
+        return made(record).value().scenario.engine.options.reading.is_floor_open;
+    };
+    auto unseen = record_of("nemo-pr2971-30b-a");
+    unseen.id = "unseen";
+    unseen.train.layout = parse_layout("ep8").value();
+    EXPECT_FALSE(is_open(unseen, "2026-06-27"));
+    EXPECT_FALSE(is_open(unseen, "2026-05"));
+    EXPECT_TRUE(is_open(unseen, "2026-06"));  // Perhaps its last day.
+    EXPECT_TRUE(is_open(unseen, "2026-06-28"));
+    EXPECT_TRUE(is_open(unseen, ""));
+    // A refit that was published before is no newer.
+    EXPECT_FALSE(is_open(record_of("nemo-reshard-doc-30b-bf16"), "2026-07-28"));
+    EXPECT_TRUE(is_open(record_of("nemo-reshard-doc-dsv3-h100"), "2026-07-28"));
+}
+
+TEST(PublishedScenario, RefusesAPullWhereTpCutsTensors) {
+    auto record = record_of("vllm-rdt-235b-rdt3");  // To EP16, each rank with whole tensors.
+    EXPECT_TRUE(made(record).has_value());
+    record.generate.layout = parse_layout("tp8").value();
+    const auto faults = made(record).error();
+    ASSERT_EQ(faults.size(), 1U) << described(faults);
+    EXPECT_TRUE(mentions(faults, "vllm-pull-3's cost of a tensor is told by whole tensors alone"));
+    record.engine = "vllm-broadcast";
+    EXPECT_TRUE(made(record).has_value());
+}
+
+TEST(PublishedScenario, TakesVirtualStagesAndFp8OnBothSides) {
+    auto record = record_of("post-dsv3-h100-broadcast");
+    record.train.virtual_stages = 2;
+    EXPECT_FALSE(made(record).has_value());  // 3 layers of the first stage are not two chunks
+    record.train.virtual_stages.reset();
+    record.train_dtype = record.generate_dtype = "fp8";
+    record.generate.layout = parse_layout("tp16.dp16").value();
+    const auto scenario = made(record).value();
+    EXPECT_EQ(scenario.scenario.dtype, Dtype::kFp8);
+    EXPECT_TRUE(assumes(scenario, "FP8 in blocks of 128 x 128 on both sides"));
+}
+
 TEST(PublishedScenario, UsesTheRecordsOwnNicDomainAndStreams) {
     auto record = record_of("post-dsv3-gb200-reshard");
     record.nic = Bandwidth::gigabits_per_second(200.0);
@@ -176,7 +246,7 @@ TEST(PublishedScenario, UsesTheRecordsOwnNicDomainAndStreams) {
 
 TEST(PublishedScenario, KnowsAGpuByItsShortName) {
     auto record = record_of("post-dsv3-h100-reshard");
-    for (const auto* name : {"H100-80GB", "NVIDIA H100 SXM"}) {
+    for (const auto* name : {"H100-80GB", "NVIDIA H100 SXM", "DGX-H100", "h100"}) {
         record.gpu = name;
         EXPECT_EQ(made(record).value().scenario.cluster.train_system().name, "h100-nvl8") << name;
     }
@@ -237,6 +307,8 @@ TEST(PublishedScenario, RefusesWhatItCannotPlace) {
                              record.domain.reset();
                          }),
                          "the GPU is not published"));
+    EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.gpu = "H100 / H200"; }),
+                         "names several GPUs (H100 / H200): which side has which is not said"));
     EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.domain = 72; }),
                          "no system of data/systems has H100 in NVLink domains of 72"));
     EXPECT_TRUE(mentions(refused([](PublishedRecord& record) { record.model.clear(); }),
@@ -270,7 +342,7 @@ TEST(PublishedScenario, IsMadeOfEachShippedTimeOfNemoRlButTheSmallFp8Check) {
             << record.id << (scenario ? "" : described(scenario.error()));
         count += scenario ? 1U : 0U;
     }
-    EXPECT_EQ(count, 30U);
+    EXPECT_EQ(count, 38U);
 }
 
 TEST(PublishedScenario, TakesTheSettingsOfTheEnginesPath) {

@@ -48,7 +48,8 @@ public:
     /// Id of the model that a Hugging Face hub name such as "deepseek-ai/DeepSeek-V3" means.
     [[nodiscard]] Result<std::string> model_of_hub_name(const std::string& name) const;
     /// Id of the model that a public report calls so: its id, title, hub name with or without the owner, or another name
-    /// that its file lists; letter case does not count. Errors: kInvalidInput.
+    /// that its file lists. Letter case, spaces and underscores do not count, nor do endings that name another training of
+    /// the same tensors ("-Instruct", "-2507"); the active parameters may be left out. Errors: kInvalidInput.
     [[nodiscard]] Result<std::string> model_of_published_name(const std::string& name) const;
 
 private:
