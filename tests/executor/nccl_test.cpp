@@ -60,7 +60,8 @@ std::vector<Outcome> run_ranks(const Job& job, const Repeats& repeats, const Way
                                                            std::move(device),
                                                            [](bool) {},
                                                            {rank, ranks, 0},
-                                                           {"file://" + meeting.string(), {}});
+                                                           {"file://" + meeting.string(), {}},
+                                                           [](InjectionKind) {});
             outcomes[rank].measured = measure(*transport, own, repeats);
             outcomes[rank].machine = transport->machine();
             outcomes[rank].replays = kept->replays_;
