@@ -114,7 +114,8 @@ std::string resume_command(const Options& options, const std::string& ranks, std
     for (std::size_t i = 0; i < options.words.size(); ++i) {
         const auto& word = options.words[i];
         const bool is_dropped = word == "--inject" || word == kFlag;
-        if (!is_dropped && !word.starts_with("--inject=") && !word.starts_with(std::string{kFlag} + "=")) {
+        // The lost are not there to begin with.
+        if (!is_dropped && word != "--shrink" && !word.starts_with("--inject=") && !word.starts_with(std::string{kFlag} + "=")) {
             command += " " + shell_word(word);
         }
         i += is_dropped ? 1 : 0;

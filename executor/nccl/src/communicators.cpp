@@ -211,7 +211,7 @@ std::string Communicators::obstacle(const Parents& parents, bool after_failure) 
         return library_.lacks("ncclCommShrink", kShrinkSince);
     }
     // What one communicator still runs may wait, on the GPU, for what another does; then all must end at once.
-    if (after_failure && library_.comm_revoke == nullptr && parents.comms.size() > 1) {
+    if (after_failure && library_.comm_revoke == nullptr && parents.comms.size() != 1) {
         return library_.lacks("ncclCommRevoke", kRevokeSince);
     }
     return parents.all == nullptr ? "there was no communicator to shrink" : "";

@@ -119,6 +119,9 @@ public:
     Result<void> prepare(const Job& job) override {
         job_ = job;
         goes_on_ = control_ != nullptr;
+        after_failure_ = !failed_.empty();
+        failed_.clear();
+        is_sound_ = false;
         if (goes_on_) {
             control_->keep(members());
         } else if (auto joined = join_job(place_, rendezvous_, job.deadline, members()); joined) {
@@ -157,8 +160,9 @@ public:
         is_sound_ = true;
         has_flipped_ = false;
         runs_ = 0;
-        failed_.clear();
-        return watched(begin_fill_served(*device_, program_, workload(), memory_, kOldVersion));
+        auto done = watched(begin_fill_served(*device_, program_, workload(), memory_, kOldVersion));
+        // Who leaves now must not be missed by others who are not as far.
+        return done && job.shrinks ? meet() : done;
     }
 
     Result<void> fill(std::uint64_t version) override {
@@ -354,8 +358,8 @@ private:
 
     Result<void> connect() {
         comms_.strike_off();
-        return goes_on_ && job_.shrinks && comms_.all() != nullptr
-                   ? comms_.shrink(program_, membership_, !failed_.empty(), *control_, job_.deadline)
+        return goes_on_ && job_.shrinks
+                   ? comms_.shrink(program_, membership_, after_failure_, *control_, job_.deadline)
                    : comms_.make(program_, membership_, *control_, job_.deadline);
     }
 
@@ -441,6 +445,7 @@ private:
     std::uint32_t runs_ = 0;
     std::vector<std::uint32_t> failed_;  ///< Ranks, after a failure.
     bool goes_on_ = false;               ///< With what a larger job has left.
+    bool after_failure_ = false;         ///< Of that.
     bool is_sound_ = false;
     bool has_flipped_ = false;
 };
