@@ -436,7 +436,7 @@ TEST(Nccl, GoesOnWithinTheRunWhereRanksDie) {
 
 TEST(Nccl, GoesOnWithinTheRunWhereRanksStall) {
     Less job{Method::kOptimal};
-    job.first.deadline = 1500ms;
+    job.first.deadline = 1s;
     const auto outcomes = job.left(go_on(job.first, job.rest, End::kStalls, testing_support::fake_nccl()));
     expect_like_host(outcomes, job.rest, {1, 2}, job.less.name);
     EXPECT_EQ(testing_support::nccl_counts().shrinks, 13);
