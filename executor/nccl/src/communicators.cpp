@@ -46,6 +46,17 @@ std::vector<std::uint32_t> groups_in_order(const program::RankProgram& program) 
     return order;
 }
 
+/// What the first says of the ranks that say something; all hear the same. Some may have waited for all of the
+/// deadline by now.
+Result<std::string> agreed(const std::string& own, ControlPlane& control, std::chrono::milliseconds deadline) {
+    const auto told = control.exchange(own, 2 * deadline);
+    if (!told) {
+        return Failure{told.error()};
+    }
+    const auto found = std::ranges::find_if(*told, [](const std::string& text) { return !text.empty(); });
+    return found == told->end() ? std::string{} : *found;
+}
+
 int place_in(const std::vector<std::uint32_t>& ranks, std::uint32_t rank) {
     return static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin());
 }
@@ -206,7 +217,9 @@ Communicators::Parents Communicators::let_go() {
     return parents;
 }
 
-std::string Communicators::obstacle(const Parents& parents, bool after_failure) const {
+std::string Communicators::obstacle(const Parents& parents,
+                                    bool after_failure,
+                                    std::chrono::milliseconds deadline) const {
     if (library_.comm_shrink == nullptr) {
         return library_.lacks("ncclCommShrink", kShrinkSince);
     }
@@ -214,7 +227,16 @@ std::string Communicators::obstacle(const Parents& parents, bool after_failure) 
     if (after_failure && library_.comm_revoke == nullptr && parents.comms.size() != 1) {
         return library_.lacks("ncclCommRevoke", kRevokeSince);
     }
-    return parents.all == nullptr ? "there was no communicator to shrink" : "";
+    if (parents.all == nullptr) {
+        return "there was no communicator to shrink";
+    }
+    // Those that were revoked are at rest once they have settled.
+    for (ncclComm_t comm : parents.comms) {
+        if (auto settled = library_.settle(comm, "ncclCommRevoke", deadline); !settled) {
+            return settled.error().front().message;
+        }
+    }
+    return {};
 }
 
 Result<void> Communicators::shrink(const program::RankProgram& program,
@@ -225,16 +247,13 @@ Result<void> Communicators::shrink(const program::RankProgram& program,
     const auto start = Clock::now();
     Parents parents = let_go();
     enter(program, membership);
-    std::string fault = obstacle(parents, after_failure);
-    if (fault.empty()) {
-        const auto done = derive(parents, after_failure, deadline);
-        fault = done ? "" : done.error().front().message;
+    // A shrink that some ranks refuse the others would wait for, until the deadline; so all agree on it first.
+    auto refusal = agreed(obstacle(parents, after_failure, deadline), control, deadline);
+    if (refusal && refusal->empty()) {
+        const auto derived = derive(parents, after_failure, deadline);
+        refusal = agreed(derived ? "" : derived.error().front().message, control, deadline);
     }
-    // Some ranks may have waited for all of the deadline by now.
-    const auto told = control.exchange(fault, 2 * deadline);
-    const auto refused = told ? std::ranges::find_if(*told, [](const std::string& text) { return !text.empty(); })
-                              : std::vector<std::string>::const_iterator{};
-    const bool is_refused = !told || refused != told->end();
+    const bool is_refused = !refusal || !refusal->empty();
     if (is_refused) {
         abort();
         groups_.assign(program.groups.size(), nullptr);
@@ -247,10 +266,10 @@ Result<void> Communicators::shrink(const program::RankProgram& program,
         done = retire(parents.comms, deadline);
         abort(done ? std::vector<ncclComm_t>{} : parents.comms);
     }
-    if (!told) {
-        return Failure{told.error()};
+    if (!refusal) {
+        return Failure{refusal.error()};
     }
-    connecting_.note = is_refused ? *refused : "";
+    connecting_.note = *refusal;
     done = done ? complete(control, deadline) : done;
     connecting_.seconds = Seconds{std::chrono::duration<double>(Clock::now() - start).count()};
     return done;
@@ -302,18 +321,15 @@ Result<ncclComm_t> Communicators::shrunk(ncclComm_t parent,
             excluded.push_back(static_cast<int>(place));
         }
     }
-    // A revoked parent is at rest once it has settled.
-    auto done = library_.settle(parent, "ncclCommRevoke", deadline);
     ncclConfig_t config = config_of();
     ncclComm_t child = nullptr;
-    done = done ? library_.check(library_.comm_shrink(parent,
-                                                      excluded.data(),
-                                                      static_cast<int>(excluded.size()),
-                                                      &child,
-                                                      &config,
-                                                      after_failure ? kShrinkAbort : kShrinkDefault),
-                                 kCall)
-                : done;
+    auto done = library_.check(library_.comm_shrink(parent,
+                                                    excluded.data(),
+                                                    static_cast<int>(excluded.size()),
+                                                    &child,
+                                                    &config,
+                                                    after_failure ? kShrinkAbort : kShrinkDefault),
+                               kCall);
     // As after a split, the child is there once the parent has settled.
     done = done ? library_.settle(parent, kCall, deadline) : done;
     done = done && child != nullptr ? library_.settle(child, kCall, deadline) : done;

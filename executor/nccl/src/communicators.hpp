@@ -93,7 +93,9 @@ private:
     /// Forgets all, and returns them.
     [[nodiscard]] Parents let_go();
     /// Why this rank cannot shrink; empty where it can.
-    [[nodiscard]] std::string obstacle(const Parents& parents, bool after_failure) const;
+    [[nodiscard]] std::string obstacle(const Parents& parents,
+                                       bool after_failure,
+                                       std::chrono::milliseconds deadline) const;
     [[nodiscard]] Result<void> derive(Parents& parents, bool after_failure, std::chrono::milliseconds deadline);
     [[nodiscard]] Result<ncclComm_t> shrunk(ncclComm_t parent,
                                             const Ranks& before,
