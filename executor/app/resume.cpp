@@ -102,7 +102,8 @@ std::string resume_command(const Options& options, const std::string& ranks, std
         const auto& word = options.words[i];
         const bool is_dropped = word == "--inject" || word == kFlag;
         // The lost are not there to begin with.
-        if (!is_dropped && word != "--shrink" && !word.starts_with("--inject=") && !word.starts_with(std::string{kFlag} + "=")) {
+        if (!is_dropped && word != "--shrink" && !word.starts_with("--inject=") &&
+            !word.starts_with(std::string{kFlag} + "=")) {
             command += " " + shell_word(word);
         }
         i += is_dropped ? 1 : 0;

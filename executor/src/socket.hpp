@@ -89,7 +89,10 @@ inline std::string word(std::uint64_t value) {
 inline Outcome receive_word(const Socket& socket, std::uint64_t& value, Clock::time_point end) {
     return receive_all(socket, reinterpret_cast<char*>(&value), sizeof(value), end);
 }
-inline Outcome receive_text(const Socket& socket, std::uint64_t size, std::string& text, Clock::time_point end) {
+inline Outcome receive_text(const Socket& socket,
+                            std::uint64_t size,
+                            std::string& text,
+                            Clock::time_point end) {
     if (size > kMostText) {
         return Outcome::kClosed;
     }

@@ -92,8 +92,8 @@ TEST(ControlPlane, NamesARankThatStandsStillAtTheDeadline) {
     EXPECT_EQ(said[2], said[0]);
 }
 
-// Of ranks 2, 3, 5, 7, 8 and 9, 5 is gone and 8 says nothing; 7 has given up before the others knew, which wait for
-// it. The rest goes on, without 9, which leaves.
+// Of ranks 2, 3, 5, 7, 8 and 9, 5 is gone and 8 says nothing; 7 has given up before the others knew, which
+// wait for it. The rest goes on, without 9, which leaves.
 TEST(ControlPlane, MustersThoseWhoAreLeftAndGoesOnWithThem) {
     const std::vector<std::uint32_t> ranks{2, 3, 5, 7, 8, 9};
     const auto file = fresh_file("refit-muster-");
@@ -147,7 +147,8 @@ TEST(ControlPlane, SeesThatAnotherIsGoneWithoutWaiting) {
             while (!(*plane)->is_broken()) {
                 std::this_thread::yield();
             }
-            EXPECT_EQ((*plane)->exchange("", 20s).error().front().message, "rank 1 is gone, as all ranks met");
+            EXPECT_EQ((*plane)->exchange("", 20s).error().front().message,
+                      "rank 1 is gone, as all ranks met");
         } else {
             // Only once the first says so.
             while (!(*plane)->is_broken()) {

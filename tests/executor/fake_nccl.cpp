@@ -2,89 +2,20 @@
 #include "fake_nccl.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "async_device.hpp"
-
-namespace refit::testing_support::fake {
-
-using refit::testing_support::AsyncDevice;
-using refit::testing_support::HostDevice;
-
-struct Message {
-    const std::byte* from = nullptr;
-    std::size_t bytes = 0;
-    bool is_registered = false;
-    bool is_being_taken = false;
-    bool is_taken = false;
-};
-
-/// Ranks that communicate.
-struct Clique {
-    int size = 0;
-    int joined = 0;
-    bool is_split = false;
-    bool is_aborted = false;
-    std::set<int> stopped;  ///< Ranks whose ends are over, whoever waits for them.
-    std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> ways;  ///< By sender and receiver.
-    std::vector<std::map<int, int>> colors;  ///< By number of the split, rank: what it asked for.
-    std::vector<std::map<int, std::vector<int>>> exclusions;  ///< By number of the shrink, rank.
-};
-
-struct World {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::map<std::string, std::shared_ptr<Clique>> cliques;
-    std::vector<std::string> faults;
-    std::uint64_t ids = 0;
-    int groups_left = -1;
-    bool fails_silently = false;
-};
-inline World& world() {
-    static World one;
-    return one;
-}
-
-inline void wrong(const std::string& what) {
-    world().faults.push_back(what);
-}
-
-}  // namespace refit::testing_support::fake
-
-struct ncclComm {
-    std::shared_ptr<refit::testing_support::fake::Clique> clique;
-    std::string id;
-    int rank = 0;
-    bool is_in_progress = true;
-    bool has_failed = false;
-    bool is_revoked = false;
-    bool was_broken = false;  ///< When it was revoked.
-    std::size_t splits = 0;
-    std::size_t shrinks = 0;
-    bool is_shrinking = false;    ///< The child is a part of it, else split off.
-    ncclComm_t* child = nullptr;  ///< Where it is to be put.
-    std::shared_ptr<int> outstanding = std::make_shared<int>(0);  ///< Kernels.
-    std::map<const std::byte*, std::size_t> registered;
-
-    [[nodiscard]] bool has(const void* memory, std::size_t bytes) const {
-        const auto* begin = static_cast<const std::byte*>(memory);
-        auto found = registered.upper_bound(begin);
-        return found != registered.begin() &&
-               begin + bytes <= std::prev(found)->first + std::prev(found)->second;
-    }
-};
+#include "fake_nccl_world.hpp"
 
 namespace refit::testing_support::fake {
 namespace {
+
+using refit::testing_support::AsyncDevice;
+using refit::testing_support::HostDevice;
 
 struct Call {
     ncclComm_t comm = nullptr;
@@ -153,9 +84,8 @@ void run_kernel(Clique& clique, int rank, const std::vector<End>& ends) {
         world().changed.notify_all();
     }
     world().changed.wait(lock, [&] {
-        return std::ranges::all_of(given, [&](const auto& one) {
-            return one->is_taken || (is_over() && !one->is_being_taken);
-        });
+        return std::ranges::all_of(
+            given, [&](const auto& one) { return one->is_taken || (is_over() && !one->is_being_taken); });
     });
     for (auto& [ends_of, way] : clique.ways) {
         std::erase_if(way, [&](const auto& one) { return std::ranges::find(given, one) != given.end(); });
@@ -213,21 +143,22 @@ ncclResult_t end_group() {
             *outstanding += change;
         };
         count(is_captured ? 0 : 1);
-        HostDevice::begin_on(stream, [clique = comm->clique, rank = comm->rank, ends, &device, turn, is_captured, count] {
-            count(is_captured ? 1 : 0);
-            auto& counts = refit::testing_support::nccl_counts();
-            ++counts.kernels;
-            counts.domain_kernels += clique->is_split ? 1 : 0;
-            if (turn) {
-                device.await_turn(*turn);
-            }
-            run_kernel(*clique, rank, ends);
-            if (turn) {
-                device.end_turn();
-            }
-            count(-1);
-            world().changed.notify_all();
-        });
+        HostDevice::begin_on(
+            stream, [clique = comm->clique, rank = comm->rank, ends, &device, turn, is_captured, count] {
+                count(is_captured ? 1 : 0);
+                auto& counts = refit::testing_support::nccl_counts();
+                ++counts.kernels;
+                counts.domain_kernels += clique->is_split ? 1 : 0;
+                if (turn) {
+                    device.await_turn(*turn);
+                }
+                run_kernel(*clique, rank, ends);
+                if (turn) {
+                    device.end_turn();
+                }
+                count(-1);
+                world().changed.notify_all();
+            });
     }
     return ncclInProgress;
 }
@@ -291,7 +222,8 @@ ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* child, ncclC
 
 /// Of a revoked communicator nobody hears any more.
 bool is_broken(const ncclComm& comm) {
-    return comm.is_revoked ? comm.was_broken : comm.clique->is_aborted || (comm.has_failed && !world().fails_silently);
+    return comm.is_revoked ? comm.was_broken
+                           : comm.clique->is_aborted || (comm.has_failed && !world().fails_silently);
 }
 
 ncclResult_t shrink(
@@ -300,8 +232,8 @@ ncclResult_t shrink(
     Clique& clique = *comm->clique;
     const std::vector<int> list{excluded, excluded + std::max(count, 0)};
     const std::set<int> distinct{list.begin(), list.end()};
-    if (list.empty() || distinct.size() != list.size() || *distinct.begin() < 0 || *distinct.rbegin() >= clique.size ||
-        distinct.contains(comm->rank)) {
+    if (list.empty() || distinct.size() != list.size() || *distinct.begin() < 0 ||
+        *distinct.rbegin() >= clique.size || distinct.contains(comm->rank)) {
         wrong("a shrink without whom it leaves out, or by one of these");
         return ncclInvalidArgument;
     }
@@ -356,7 +288,10 @@ void give_shrunk(ncclComm& comm) {
     const auto size = comm.clique->size - static_cast<int>(own.size());
     if (static_cast<int>(exclusions.size()) == size) {
         const auto below = std::ranges::count_if(own, [&](int rank) { return rank < comm.rank; });
-        *comm.child = joined(comm.id + "/less/" + std::to_string(comm.shrinks), size, comm.rank - static_cast<int>(below), false);
+        *comm.child = joined(comm.id + "/less/" + std::to_string(comm.shrinks),
+                             size,
+                             comm.rank - static_cast<int>(below),
+                             false);
         comm.child = nullptr;
         comm.is_shrinking = false;
     }
@@ -373,7 +308,8 @@ ncclResult_t get_async_error(ncclComm_t comm, ncclResult_t* state) {
         *state = ncclInProgress;
     } else if (comm->is_shrinking) {
         give_shrunk(*comm);
-    } else if (clique.joined == clique.size && comm->child == nullptr && (comm->is_revoked || !comm->has_failed)) {
+    } else if (clique.joined == clique.size && comm->child == nullptr &&
+               (comm->is_revoked || !comm->has_failed)) {
         *state = std::exchange(comm->is_in_progress, false) ? ncclInProgress : ncclSuccess;
     } else if (comm->child != nullptr &&
                clique.colors[comm->splits - 1].size() == static_cast<std::size_t>(clique.size)) {

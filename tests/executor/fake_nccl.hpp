@@ -23,15 +23,16 @@ struct NcclCounts {
 /// Forgets all communicators and faults of the job before. Pre: none is left.
 void reset_nccl();
 /// What NCCL would have done wrong with: calls on a communicator that has not settled, a blocking one, ends
-/// of unlike length, memory registered on one side alone; a shrink by ranks that do not agree on whom it leaves
-/// out, by one of these, or by default beside what is outstanding; a finalize after a revoke. Empty where all was right.
+/// of unlike length, memory registered on one side alone; a shrink by ranks that do not agree on whom it
+/// leaves out, by one of these, or by default beside what is outstanding; a finalize after a revoke. Empty
+/// where all was right.
 [[nodiscard]] std::vector<std::string> nccl_faults();
 /// After so many groups from now on, of whatever ranks, each that ends fails as that of a rank whose peer is
 /// gone; or is never done.
 void fail_groups_after(int groups, bool silently = false);
 
-/// From here on the thread is a process that is gone: its communicators end, and the others hear of it from NCCL
-/// only if it is `aloud`.
+/// From here on the thread is a process that is gone: its communicators end, and the others hear of it from
+/// NCCL only if it is `aloud`.
 void vanish(bool aloud);
 
 /// NCCL over threads of one process, whose devices are AsyncDevice. Calls are as asynchronous as a

@@ -55,7 +55,8 @@ inline Workload workload_without(const study::Layout& layout, const Losses& loss
     const auto without = [&](const Distribution& whole, std::uint32_t first) {
         std::vector<Shard> shards{whole.shards().begin(), whole.shards().end()};
         for (Shard& shard : shards) {
-            std::erase_if(shard.members, [&](std::uint32_t member) { return losses.is_absent(first + member); });
+            std::erase_if(shard.members,
+                          [&](std::uint32_t member) { return losses.is_absent(first + member); });
         }
         return Distribution{{whole.shape().begin(), whole.shape().end()}, std::move(shards)};
     };

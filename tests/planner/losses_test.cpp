@@ -190,13 +190,15 @@ TEST(Losses, LeaveTheGatherToBlocksThatLostNobody) {
     const auto& broadcast = plan.groups[plan.stages.back().collectives.front().groups].front();
     EXPECT_EQ(broadcast.front(), RankId{4});
     EXPECT_EQ(broadcast.size(), 23U);
-    // Both blocks lost one in both stages: the first holders of each shard gather, which rank 1, not 0, leads.
+    // Both blocks lost one in both stages: the first holders of each shard gather, which rank 1, not 0,
+    // leads.
     EXPECT_TRUE(gatherers_of(experts("0,7,8,15")).is_plain);
     EXPECT_EQ(gatherers_of(experts("0,7,8,15")).first, RankId{1});
 }
 
-/// Both blocks of the first stage lost one, none of the second, which gathers: 8 to 15. Of places 0 and 7 of the
-/// first stage it gets what rank 2 (TP) and rank 4 (EP), and 1 and 3, hold as well. 12 lost leaves it the block of 8.
+/// Both blocks of the first stage lost one, none of the second, which gathers: 8 to 15. Of places 0 and 7 of
+/// the first stage it gets what rank 2 (TP) and rank 4 (EP), and 1 and 3, hold as well. 12 lost leaves it the
+/// block of 8.
 TEST(Losses, LeaveTheGatherToStagesThatAreWhole) {
     const auto gatherers = gatherers_of(experts("0,7"));
     EXPECT_EQ(gatherers.places, (std::vector<std::vector<std::uint32_t>>{{}, {0, 1, 2, 3, 4, 5, 6, 7}}));

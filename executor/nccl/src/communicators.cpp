@@ -46,9 +46,11 @@ std::vector<std::uint32_t> groups_in_order(const program::RankProgram& program) 
     return order;
 }
 
-/// What the first says of the ranks that say something; all hear the same. Some may have waited for all of the
-/// deadline by now.
-Result<std::string> agreed(const std::string& own, ControlPlane& control, std::chrono::milliseconds deadline) {
+/// What the first says of the ranks that say something; all hear the same. Some may have waited for all of
+/// the deadline by now.
+Result<std::string> agreed(const std::string& own,
+                           ControlPlane& control,
+                           std::chrono::milliseconds deadline) {
     const auto told = control.exchange(own, 2 * deadline);
     if (!told) {
         return Failure{told.error()};
@@ -64,7 +66,8 @@ int place_in(const std::vector<std::uint32_t>& ranks, std::uint32_t rank) {
 }  // namespace
 
 int Communicators::in_all(std::uint32_t rank) const {
-    return static_cast<int>(std::ranges::lower_bound(membership_.members, rank) - membership_.members.begin());
+    return static_cast<int>(std::ranges::lower_bound(membership_.members, rank) -
+                            membership_.members.begin());
 }
 
 int Communicators::in_domain(std::uint32_t rank) const {
@@ -223,7 +226,8 @@ std::string Communicators::obstacle(const Parents& parents,
     if (library_.comm_shrink == nullptr) {
         return library_.lacks("ncclCommShrink", kShrinkSince);
     }
-    // What one communicator still runs may wait, on the GPU, for what another does; then all must end at once.
+    // What one communicator still runs may wait, on the GPU, for what another does; then all must end at
+    // once.
     if (after_failure && library_.comm_revoke == nullptr && parents.comms.size() != 1) {
         return library_.lacks("ncclCommRevoke", kRevokeSince);
     }
@@ -247,7 +251,8 @@ Result<void> Communicators::shrink(const program::RankProgram& program,
     const auto start = Clock::now();
     Parents parents = let_go();
     enter(program, membership);
-    // A shrink that some ranks refuse the others would wait for, until the deadline; so all agree on it first.
+    // A shrink that some ranks refuse the others would wait for, until the deadline; so all agree on it
+    // first.
     auto refusal = agreed(obstacle(parents, after_failure, deadline), control, deadline);
     if (refusal && refusal->empty()) {
         const auto derived = derive(parents, after_failure, deadline);
@@ -429,7 +434,8 @@ void Communicators::abort() noexcept {
     (void)let_go();
 }
 
-// As one group: what one of them runs may wait, on the GPU, for what another does, and the call waits for that.
+// As one group: what one of them runs may wait, on the GPU, for what another does, and the call waits for
+// that.
 void Communicators::abort(const std::vector<ncclComm_t>& comms) const noexcept {
     if (comms.empty()) {
         return;

@@ -78,7 +78,7 @@ private:
         Ranks members;
         ncclComm_t all = nullptr;
         std::vector<std::pair<Ranks, ncclComm_t>> groups;  ///< In the order of the collectives.
-        std::vector<ncclComm_t> comms;                      ///< All of them, but those that are kept.
+        std::vector<ncclComm_t> comms;                     ///< All of them, but those that are kept.
     };
 
     [[nodiscard]] Result<ncclComm_t> begin(const std::string& id,
@@ -96,7 +96,9 @@ private:
     [[nodiscard]] std::string obstacle(const Parents& parents,
                                        bool after_failure,
                                        std::chrono::milliseconds deadline) const;
-    [[nodiscard]] Result<void> derive(Parents& parents, bool after_failure, std::chrono::milliseconds deadline);
+    [[nodiscard]] Result<void> derive(Parents& parents,
+                                      bool after_failure,
+                                      std::chrono::milliseconds deadline);
     [[nodiscard]] Result<ncclComm_t> shrunk(ncclComm_t parent,
                                             const Ranks& before,
                                             bool after_failure,
@@ -114,7 +116,7 @@ private:
     ncclComm_t domain_ = nullptr;
     std::vector<Ranks> group_ranks_;    ///< The program's groups.
     std::vector<std::uint32_t> order_;  ///< Of those that collectives use.
-    std::vector<ncclComm_t> groups_;    ///< By index of the program's groups; null where no collective uses it.
+    std::vector<ncclComm_t> groups_;  ///< By index of the program's groups; null where no collective uses it.
     std::vector<std::pair<ncclComm_t, void*>> enrolled_;
     Connecting connecting_;
 };

@@ -193,7 +193,8 @@ Result<void> GroupRunner::post(const Step& step, Clock::time_point end) {
     const auto ended = library_.check(library_.group_end(), "ncclGroupEnd");
     posted = posted ? ended : posted;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-    posted = posted ? library_.settle(comm_of(step.group), "ncclGroupEnd", left, [this] { return health(); }) : posted;
+    posted = posted ? library_.settle(comm_of(step.group), "ncclGroupEnd", left, [this] { return health(); })
+                    : posted;
     if (!posted && posted.error().front().rule == "deadline") {
         return late(step);
     }

@@ -44,8 +44,8 @@ public:
     [[nodiscard]] static std::uint64_t staging_bytes(const program::RankProgram& program,
                                                      std::span<const PostedGroup> groups,
                                                      const RankView& view);
-    /// Forgets what was prepared before. Pre: `program` outlives this; `staging` has staging_bytes; the device
-    /// is at rest.
+    /// Forgets what was prepared before. Pre: `program` outlives this; `staging` has staging_bytes; the
+    /// device is at rest.
     [[nodiscard]] Result<void> prepare(const program::RankProgram& program,
                                        std::vector<PostedGroup> groups,
                                        const RankView& view,

@@ -12,12 +12,8 @@
 namespace refit::exec::nccl {
 
 /// What nccl.h has since 2.27.3 and 2.28.7: this builds with older ones, too. Source: nccl.h of NCCL 2.28.9.
-using CommShrink = ncclResult_t (*)(ncclComm_t comm,
-                                    int* excluded,
-                                    int excluded_count,
-                                    ncclComm_t* shrunk,
-                                    ncclConfig_t* config,
-                                    int flags);
+using CommShrink = ncclResult_t (*)(
+    ncclComm_t comm, int* excluded, int excluded_count, ncclComm_t* shrunk, ncclConfig_t* config, int flags);
 using CommRevoke = ncclResult_t (*)(ncclComm_t comm, int flags);
 inline constexpr int kShrinkDefault = 0;  ///< Pre: the parent has nothing outstanding.
 inline constexpr int kShrinkAbort = 1;    ///< Ends first what the parent has outstanding.
@@ -57,8 +53,8 @@ struct Library {
     [[nodiscard]] std::string lacks(const char* function, int since) const;
     /// Nothing where a call went well or goes on; else its name and NCCL's words.
     [[nodiscard]] Result<void> check(ncclResult_t code, const char* call) const;
-    /// Polls a communicator until what it was told to do has been begun. Errors: NCCL's own; "deadline"; that of
-    /// `trouble`, which is asked meanwhile and may be empty.
+    /// Polls a communicator until what it was told to do has been begun. Errors: NCCL's own; "deadline"; that
+    /// of `trouble`, which is asked meanwhile and may be empty.
     [[nodiscard]] Result<void> settle(ncclComm_t comm,
                                       const char* call,
                                       std::chrono::milliseconds deadline,

@@ -28,8 +28,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using program::RankProgram;
 
-/// How long those who are left wait for the others, after one gave up: all look at the clock and at the control
-/// plane all the time, so who says nothing for so long is stopped.
+/// How long those who are left wait for the others, after one gave up: all look at the clock and at the
+/// control plane all the time, so who says nothing for so long is stopped.
 constexpr std::chrono::milliseconds kPatience{3000};
 
 /// What generators serve before the first refit.
@@ -141,14 +141,16 @@ public:
         if (!goes_on_ && members().size() != place_.ranks) {
             return fail(ErrorCode::kInvalidInput,
                         "rank-count",
-                        "the plan is for " + std::to_string(members().size()) +
-                            " ranks and this job has " + std::to_string(place_.ranks));
+                        "the plan is for " + std::to_string(members().size()) + " ranks and this job has " +
+                            std::to_string(place_.ranks));
         }
         program_ = job.schedule->program_of(membership_.rank);
         groups_ = posted_groups(program_, membership_.domains);
         // Memory of before is free once nothing runs any more, and that ends with the communicators.
-        const auto steps = goes_on_ ? std::array{&NcclTransport::connect, &NcclTransport::rest, &NcclTransport::allocate_all}
-                                    : std::array{&NcclTransport::rest, &NcclTransport::allocate_all, &NcclTransport::connect};
+        const auto steps =
+            goes_on_
+                ? std::array{&NcclTransport::connect, &NcclTransport::rest, &NcclTransport::allocate_all}
+                : std::array{&NcclTransport::rest, &NcclTransport::allocate_all, &NcclTransport::connect};
         for (auto step : steps) {
             if (auto done = (this->*step)(); !done) {
                 return done;
@@ -289,9 +291,12 @@ private:
             comms_.abort();
         } else {
             const std::string who = (failed_.size() == 1 ? "rank " : "ranks ") + ranks_text(failed_);
-            faults.insert(faults.begin(),
-                          {ErrorCode::kInfeasible, "rank-died", who + (failed_.size() == 1 ? " is" : " are") +
-                               " gone or stopped; the others answer", {}});
+            faults.insert(
+                faults.begin(),
+                {ErrorCode::kInfeasible,
+                 "rank-died",
+                 who + (failed_.size() == 1 ? " is" : " are") + " gone or stopped; the others answer",
+                 {}});
         }
         return fail(std::move(faults));
     }
@@ -418,7 +423,8 @@ private:
         for (std::size_t place = 0; place < all->size(); ++place) {
             std::vector<double> times(mine.size());
             std::memcpy(times.data(), (*all)[place].data(), std::min((*all)[place].size(), own.size()));
-            RankTimes& entry = iteration.ranks.emplace_back(RankTimes{members().at(place), Seconds{times.front()}, {}});
+            RankTimes& entry =
+                iteration.ranks.emplace_back(RankTimes{members().at(place), Seconds{times.front()}, {}});
             std::for_each(
                 times.begin() + 1, times.end(), [&](double time) { entry.stages.emplace_back(time); });
             iteration.seconds = std::max(iteration.seconds, entry.seconds);
@@ -458,12 +464,8 @@ std::unique_ptr<Transport> nccl::make_transport_on(const Library& library,
                                                    const ProcessPlace& place,
                                                    Rendezvous rendezvous,
                                                    Strike strike) {
-    return std::make_unique<NcclTransport>(library,
-                                           std::move(device),
-                                           std::move(for_messages),
-                                           place,
-                                           std::move(rendezvous),
-                                           std::move(strike));
+    return std::make_unique<NcclTransport>(
+        library, std::move(device), std::move(for_messages), place, std::move(rendezvous), std::move(strike));
 }
 
 Result<std::unique_ptr<Transport>> make_nccl_transport(const ProcessPlace& place, Rendezvous rendezvous) {

@@ -45,8 +45,8 @@ public:
     [[nodiscard]] virtual Result<std::vector<std::string>> exchange(const std::string& mine,
                                                                     std::chrono::milliseconds deadline) = 0;
 
-    /// Whether another process is gone or has given up, so that what this one waits for may never come. Looks,
-    /// and does not wait. Pre: no exchange is going on.
+    /// Whether another process is gone or has given up, so that what this one waits for may never come.
+    /// Looks, and does not wait. Pre: no exchange is going on.
     [[nodiscard]] virtual bool is_broken() = 0;
     /// After a fault, in all processes that are left: the ranks that are gone, or that say nothing within
     /// `patience`. They are heard no more; the others are numbered without gaps from here on. Errors: as
