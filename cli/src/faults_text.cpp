@@ -105,29 +105,6 @@ std::string describe_warnings(const Faults& warnings) {
     return text;
 }
 
-std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
-    std::string result;
-    std::size_t column = indent;
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-        const auto word_begin = std::min(text.find_first_not_of(' ', begin), text.size());
-        const auto end = std::min(text.find(' ', word_begin), text.size());
-        const auto spaces = word_begin - begin;
-        const auto word = text.substr(word_begin, end - word_begin);
-        if (column > indent && column + spaces + word.size() > width) {
-            result += "\n" + std::string(indent, ' ');
-            column = indent;
-        } else {
-            result += std::string(spaces, ' ');
-            column += spaces;
-        }
-        result += word;
-        column += word.size();
-        begin = end;
-    }
-    return result;
-}
-
 std::string describe_faults(const Faults& faults, const Asked& asked, bool has_color) {
     const std::string red = has_color ? "\033[1;31m" : "";
     const std::string plain = has_color ? "\033[0m" : "";

@@ -8,6 +8,7 @@
 #include "refit/io/library.hpp"
 #include "refit/io/scenario_draft.hpp"
 #include "refit/result.hpp"
+#include "refit/wrap.hpp"
 
 namespace refit::cli {
 
@@ -27,9 +28,5 @@ struct Asked {
 
 /// "--train tp2.pp16.ep16", or "--set placement.gpus_used_per_domain=8" for a field without an option of its own.
 [[nodiscard]] std::string flag_for(const Suggestion& suggestion);
-
-/// Breaks at spaces so that no line passes `width` columns. The first line begins at column `indent`, where the caller
-/// has written something already; the others are indented to it.
-[[nodiscard]] std::string wrap(const std::string& text, std::size_t width, std::size_t indent);
 
 }  // namespace refit::cli

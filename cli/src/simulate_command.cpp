@@ -240,20 +240,6 @@ int simulate_scenario(const Options& options, const io::Library& library) {
     return answer({*scenario, workload, *plan, false, options.scenario}, options, library);
 }
 
-/// Whether a scenario asks for just what a plan file moves, from and to the same ranks in the same domains.
-bool is_same_job(const io::PlanFile& file, const Scenario& scenario, const Workload& workload) {
-    if (file.train_gpus != scenario.cluster.train_gpus() || file.gpus() != scenario.cluster.gpus()) {
-        return false;
-    }
-    const auto written = [](const Workload& moved,
-                            std::uint32_t train_gpus,
-                            std::vector<std::uint32_t> starts) {
-        return io::write_plan({"", moved, Plan{}, train_gpus, std::move(starts)}, io::PlanEncoding::kCbor);
-    };
-    return written(file.workload, file.train_gpus, file.domain_starts) ==
-           written(workload, scenario.cluster.train_gpus(), io::domain_starts(scenario.cluster));
-}
-
 Faults other_job(const io::PlanFile& file, const std::string& name) {
     return {{ErrorCode::kInvalidInput,
              "plan-scenario",
@@ -283,7 +269,7 @@ int simulate_plan(const Options& options, const io::Library& library) {
         return refuse(faults, asked, draft ? &*draft : nullptr, &library);
     }
     const auto workload = Workload::make(*scenario);
-    if (!is_same_job(*file, *scenario, workload)) {
+    if (!io::is_same_job(*file, *scenario, workload)) {
         return refuse(other_job(*file, scenario->name), options);
     }
     if (const auto wrong = check_plan(

@@ -24,23 +24,30 @@
 #include "refit/io/json_file.hpp"
 #include "refit/io/plan_file.hpp"
 #include "refit/quantity.hpp"
+#include "refit/wrap.hpp"
 #include "report.hpp"
 #include "resume.hpp"
 
 namespace refit::exec {
 namespace {
 
-/// One fault a line, and what the user may conclude.
+/// Of messages. Unit: columns.
+constexpr std::size_t kWidth = 100;
+
+/// Each fault, and what the user may conclude.
 int refuse(const Faults& faults, bool has_run) {
     std::cerr << "refit-exec: " << (has_run ? "the refit failed" : "this cannot run") << ": " << faults.size()
               << (faults.size() == 1 ? " fault" : " faults") << (has_run ? "." : ". Nothing was moved.")
               << "\n\n";
     std::size_t number = 0;
     for (const auto& fault : faults) {
-        std::cerr << "  " << ++number << ". " << fault.message
-                  << (fault.where.empty() ? "" : "\n     at " + fault.where) << "\n";
-        const bool has_offer = fault.nearest && fault.nearest->field == "lost";
-        std::cerr << (has_offer ? "     try --resume-without " + fault.nearest->value + ", " + fault.nearest->note + "\n" : "");
+        const std::string begin = "  " + std::to_string(++number) + ". ";
+        std::cerr << begin << wrap(fault.message, kWidth, begin.size()) << "\n"
+                  << (fault.where.empty() ? "" : "     at " + fault.where + "\n");
+        if (fault.nearest && fault.nearest->field == "lost") {
+            const std::string offer = "try --resume-without " + fault.nearest->value + ", " + fault.nearest->note;
+            std::cerr << "     " << wrap(offer, kWidth, 5) << "\n";
+        }
     }
     if (has_run &&
         std::ranges::none_of(faults, [](const Fault& fault) { return fault.rule == "old-weights-lost"; })) {
@@ -86,6 +93,7 @@ void refuse_for_transport(const Options& options, TransportKind transport, Fault
                 "rates of a probe predict the transport host alone",
                 "--system");
     refuse_flag(options.graphs && !has_gpus, "graphs", "only the transports cuda and nccl have graphs", "--graphs");
+    refuse_flag(options.shrinks && !is_nccl, "shrink", "only the transport nccl shrinks communicators", "--shrink");
     refuse_flag(options.one_communicator && !is_nccl,
                 "communicator",
                 "only the transport nccl has communicators",
@@ -128,6 +136,7 @@ Result<Request> read_request(const Options& options) {
     request.job.packs = options.packs;
     request.job.graphs = options.graphs;
     request.job.one_communicator = options.one_communicator;
+    request.job.shrinks = options.shrinks;
     refuse_for_transport(options, request.transport, faults);
     return faults.empty() ? Result<Request>{request} : fail(std::move(faults));
 }
@@ -161,19 +170,21 @@ Result<io::PlanFile> proven_plan(const std::string& name) {
     return file;
 }
 
-/// The plan, or that of those who are left.
-Result<io::PlanFile> asked_plan(const Options& options) {
-    auto file = proven_plan(options.plan);
-    if (!file || options.lost.empty()) {
-        return file;
-    }
-    auto rest = planned_without(*file, options.lost);
+/// The plan's scenario, planned again without more ranks, and proven.
+Result<io::PlanFile> proven_without(const io::PlanFile& file, const std::string& ranks) {
+    auto rest = planned_without(file, ranks);
     if (rest) {
         if (auto faults = proof_faults(*rest); !faults.empty()) {
             return fail(std::move(faults));
         }
     }
     return rest;
+}
+
+/// The plan that the processes begin with: where they shrink, that of all of them.
+Result<io::PlanFile> asked_plan(const Options& options) {
+    auto file = proven_plan(options.plan);
+    return !file || options.lost.empty() || options.shrinks ? file : proven_without(*file, options.lost);
 }
 
 /// How those who are left can go on, where they can: without the ranks that a failure names.
@@ -184,9 +195,10 @@ std::string way_on(const Options& options, const io::PlanFile& file, const std::
     const auto ranks = ranks_text(failed);
     const auto rest = planned_without(file, ranks);
     if (!rest) {
-        return "\nWithout " + ranks + " it cannot go on: " + rest.error().front().message + ".\n";
+        return "\n" + wrap("Without " + ranks + " it cannot go on: " + rest.error().front().message + ".", kWidth, 0) + "\n";
     }
-    const auto left = options.transport == "mpi" ? survivors(rest->workload.losses(), rest->gpus()).size() : 0;
+    const bool has_processes = options.transport == "mpi" || options.transport == "nccl";
+    const auto left = has_processes ? survivors(rest->workload.losses(), rest->gpus()).size() : 0;
     return "\nThose who are left can go on:\n  " + resume_command(options, ranks_text(rest->workload.losses().lost), left) + "\n";
 }
 
@@ -233,6 +245,146 @@ private:
     std::vector<Seconds> moments_;
 };
 
+/// A plan that is run: what a job refers to.
+struct Planned {
+    io::PlanFile file;
+    program::Schedule schedule;
+
+    Planned(io::PlanFile plan, const program::Settings& settings)
+        : file{std::move(plan)}, schedule{file.plan, file.workload, file.train_gpus, settings} {}
+    Planned(const Planned&) = delete;
+    Planned& operator=(const Planned&) = delete;
+};
+
+/// A refit of all ranks, and of those who are left of them.
+class Session {
+public:
+    Session(const Options& options, Request& request, Transport& transport, io::PlanFile file)
+        : options_{options}, request_{request}, transport_{transport} {
+        enter(std::move(file));
+    }
+
+    [[nodiscard]] const Planned& planned() const { return *planned_.back(); }
+
+    /// Runs the plan; where ranks can be left out within the run, and are to be, goes on without them. Nothing: this
+    /// process's rank takes no part any more.
+    std::optional<Result<Measurement>> run(const Repeats& repeats) {
+        if (options_.shrinks && !options_.lost.empty()) {
+            if (auto left = leave(); !left) {
+                return Failure{left.error()};
+            }
+            if (is_absent()) {
+                return std::nullopt;
+            }
+        }
+        while (true) {
+            auto measured = measure(transport_, request_.job, repeats);
+            const auto failed = transport_.failed_ranks();
+            if (measured || failed.empty() || !transport_.can_go_on()) {
+                return measured;
+            }
+            auto rest = proven_without(planned().file, ranks_text(failed));
+            if (!rest) {
+                return measured;
+            }
+            if (transport_.reports()) {
+                const auto& why = measured.error().front().message;
+                std::cerr << wrap("refit-exec: " + why + ". Going on without " + ranks_text(failed) + ".", kWidth, 0) << "\n";
+            }
+            enter(std::move(*rest));
+            if (is_absent()) {
+                return std::nullopt;
+            }
+        }
+    }
+
+private:
+    void enter(io::PlanFile file) {
+        planned_.push_back(std::make_unique<Planned>(std::move(file), request_.settings));
+        request_.job.schedule = &planned().schedule;
+        request_.job.domain_starts = planned().file.domain_starts;
+        std::erase_if(request_.job.injections, [&](const Injection& injection) {
+            return planned().file.workload.losses().is_absent(injection.rank);
+        });
+    }
+
+    [[nodiscard]] bool is_absent() const {
+        const auto rank = transport_.own_rank();
+        return rank && planned().file.workload.losses().is_absent(*rank);
+    }
+
+    /// All ranks meet, so that those who are left out leave a job that is whole.
+    Result<void> leave() {
+        auto rest = proven_without(planned().file, options_.lost);
+        if (!rest) {
+            return Failure{rest.error()};
+        }
+        if (rest->workload.losses().is_absent(planned().schedule.members().front())) {
+            return fail(ErrorCode::kInvalidInput,
+                        "lost-ranks",
+                        "the first rank leads the job and cannot leave it; without --shrink those who are left "
+                        "begin anew",
+                        "--shrink");
+        }
+        auto met = transport_.prepare(request_.job);
+        if (met) {
+            enter(std::move(*rest));
+        }
+        return met;
+    }
+
+    const Options& options_;
+    Request& request_;
+    Transport& transport_;
+    std::vector<std::unique_ptr<Planned>> planned_;  ///< The last one is run; transports may refer to those before.
+};
+
+Faults injection_faults(const Request& request, const io::PlanFile& file) {
+    for (const auto& injection : request.job.injections) {
+        const auto rank = std::to_string(injection.rank);
+        const bool is_rank = injection.rank < file.gpus();
+        if (!is_rank || file.workload.losses().is_absent(injection.rank)) {
+            const auto what = is_rank ? "rank " + rank + " takes no part"
+                                      : "there is no rank " + rank + ": the plan's are 0 to " +
+                                            std::to_string(file.gpus() - 1);
+            return {{ErrorCode::kInvalidInput, "injection", what, "--inject"}};
+        }
+    }
+    return {};
+}
+
+/// Tells the user how it ended.
+int tell(const Options& options,
+         const Transport& transport,
+         const Planned& planned,
+         const Result<Measurement>& measurement,
+         const std::optional<HostPrediction>& prediction) {
+    if (!measurement) {
+        const bool has_run = !is_refusal(measurement.error());
+        if (!transport.reports()) {
+            return has_run ? kRunFailed : cli::exit_code_of(measurement.error());
+        }
+        const auto code = refuse(measurement.error(), has_run);
+        std::cerr << way_on(options, planned.file, transport.failed_ranks());
+        return code;
+    }
+    if (!transport.reports()) {
+        return cli::kOk;
+    }
+    const Measured measured{planned.file,
+                            *measurement,
+                            std::string{transport.name()},
+                            transport.machine(),
+                            planned.schedule.waves(),
+                            prediction ? std::optional{prediction->seconds()} : std::nullopt,
+                            prediction ? prediction->slowdown() : 1.0,
+                            transport.connecting()};
+    return write_output(options.format == Format::kJson
+                            ? report_json(measured).dump(1) + "\n"
+                            : report_text(measured, options.format == Format::kMarkdown),
+                        options);
+}
+
 int run_plan(const Options& options) {
     auto request = read_request(options);
     if (!request) {
@@ -242,44 +394,21 @@ int run_plan(const Options& options) {
     if (!transport) {
         return refuse(transport.error(), false);
     }
-    const auto file = asked_plan(options);
+    auto file = asked_plan(options);
     if (!file) {
         return refuse(file.error(), false);
     }
-    if (request->transport == TransportKind::kNccl && !file->workload.losses().empty()) {
-        return refuse({{ErrorCode::kUnsupported,
-                        "lost-ranks",
-                        "the transport nccl runs plans of all ranks only; host, mpi and cuda leave out those that are lost",
-                        "--transport"}},
-                      false);
-    }
-    for (const auto& injection : request->job.injections) {
-        if (injection.rank >= file->gpus()) {
-            return refuse({{ErrorCode::kInvalidInput,
-                            "injection",
-                            "there is no rank " + std::to_string(injection.rank) + ": the plan's are 0 to " +
-                                std::to_string(file->gpus() - 1),
-                            "--inject"}},
-                          false);
-        }
-        if (file->workload.losses().is_absent(injection.rank)) {
-            return refuse({{ErrorCode::kInvalidInput,
-                            "injection",
-                            "rank " + std::to_string(injection.rank) + " takes no part",
-                            "--inject"}},
-                          false);
-        }
+    if (const auto faults = injection_faults(*request, *file); !faults.empty()) {
+        return refuse(faults, false);
     }
     if (options.pack_bytes.empty() && request->transport == TransportKind::kHost) {
         request->settings.pack_bytes =
             pack_for(this_machine().available, file->train_gpus, request->settings.pack_bytes);
     }
-    const program::Schedule schedule{file->plan, file->workload, file->train_gpus, request->settings};
-    request->job.schedule = &schedule;
-    request->job.domain_starts = file->domain_starts;
+    Session session{options, *request, **transport, std::move(*file)};
     std::unique_ptr<TensorSource> data;
     if (!options.data.empty()) {
-        auto opened = open_checkpoint(options.data, file->workload);
+        auto opened = open_checkpoint(options.data, session.planned().file.workload);
         if (!opened) {
             return refuse(opened.error(), false);
         }
@@ -289,37 +418,15 @@ int run_plan(const Options& options) {
     Repeats repeats{options.warm_up, options.runs};
     std::optional<HostPrediction> prediction;
     if (!options.system.empty()) {
-        auto made = HostPrediction::make(options, schedule);
+        auto made = HostPrediction::make(options, session.planned().schedule);
         if (!made) {
             return refuse(made.error(), false);
         }
         prediction = std::move(*made);
         repeats.between = [&] { return prediction->compare_moment(); };
     }
-    const auto measurement = measure(**transport, request->job, repeats);
-    if (!measurement) {
-        const bool has_run = !is_refusal(measurement.error());
-        if (!(*transport)->reports()) {
-            return has_run ? kRunFailed : cli::exit_code_of(measurement.error());
-        }
-        const auto code = refuse(measurement.error(), has_run);
-        std::cerr << way_on(options, *file, (*transport)->failed_ranks());
-        return code;
-    }
-    if (!(*transport)->reports()) {
-        return cli::kOk;
-    }
-    const Measured measured{*file,
-                            *measurement,
-                            std::string{(*transport)->name()},
-                            (*transport)->machine(),
-                            schedule.waves(),
-                            prediction ? std::optional{prediction->seconds()} : std::nullopt,
-                            prediction ? prediction->slowdown() : 1.0};
-    return write_output(options.format == Format::kJson
-                            ? report_json(measured).dump(1) + "\n"
-                            : report_text(measured, options.format == Format::kMarkdown),
-                        options);
+    const auto measurement = session.run(repeats);
+    return measurement ? tell(options, **transport, session.planned(), *measurement, prediction) : cli::kOk;
 }
 
 int probe(const Options& options) {

@@ -54,6 +54,8 @@ void add_run_options(CLI::App& app, Options& options) {
         ->group(group);
     app.add_flag("--one-communicator", options.one_communicator, "nccl: none of its own for each NVLink domain")
         ->group(group);
+    app.add_flag("--shrink", options.shrinks, "nccl: go on within the run without ranks that die, by ncclCommShrink")
+        ->group(group);
     app.add_option("--wave", options.wave_bytes, "what a rank sends or receives in a wave (256MiB)")
         ->type_name("SIZE")
         ->group(group);

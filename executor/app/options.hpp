@@ -28,6 +28,7 @@ struct Options {
     bool streams = false;
     bool graphs = false;
     bool one_communicator = false;
+    bool shrinks = false;
     bool packs = false;
     std::string data;    ///< A folder of safetensors shards.
     std::string system;  ///< A file that probe wrote: predict beside the measured time.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "refit/quantity.hpp"
+#include "refit/wrap.hpp"
 
 namespace refit::exec {
 namespace {
@@ -58,9 +59,12 @@ Json ranks_json(const Measured& measured) {
 }
 
 std::string line(const char* name, const std::string& value, bool is_markdown) {
-    char text[256];
-    std::snprintf(text, sizeof(text), is_markdown ? "| %s | %s |\n" : "  %-22s %s\n", name, value.c_str());
-    return text;
+    if (is_markdown) {
+        return std::string{"| "} + name + " | " + value + " |\n";
+    }
+    std::string text = std::string{"  "} + name;
+    text.resize(std::max<std::size_t>(text.size(), 24), ' ');
+    return text + " " + wrap(value, 100, text.size() + 1) + "\n";
 }
 
 std::string times_text(const Spread& spread) {
@@ -159,6 +163,15 @@ Json report_json(const Measured& measured) {
         method["lost_ranks"] = losses.lost;
         method["idle_ranks"] = losses.idle;
     }
+    if (const auto& connecting = measured.connecting) {
+        method["communicators"] = {{"way", connecting->shrunk > 0 ? "shrink" : "rebuild"},
+                                   {"seconds", connecting->seconds.value()},
+                                   {"made", connecting->made},
+                                   {"shrunk", connecting->shrunk}};
+        if (!connecting->note.empty()) {
+            method["communicators"]["note"] = connecting->note;
+        }
+    }
     if (measured.predicted) {
         method["predicted_seconds"] = (*measured.predicted * measured.slowdown).value();
         method["slowdown"] = measured.slowdown;
@@ -219,6 +232,15 @@ std::string report_text(const Measured& measured, bool is_markdown) {
                  std::to_string(measurement.elements) + " elements, " +
                      std::to_string(measurement.records.size()) + " records of ranks",
                  is_markdown);
+    if (const auto& connecting = measured.connecting) {
+        const bool has_shrunk = connecting->shrunk > 0;
+        text += line("communicators",
+                     std::string{has_shrunk ? "shrunk" : "made"} + " in " + format_seconds(connecting->seconds) + ": " +
+                         (has_shrunk ? std::to_string(connecting->shrunk) + " of rank 0's shrunk, " : "") +
+                         std::to_string(connecting->made) + " made anew",
+                     is_markdown);
+        text += connecting->note.empty() ? "" : line("not shrunk", connecting->note, is_markdown);
+    }
     text += line("machine", measured.machine, is_markdown);
     return text;
 }

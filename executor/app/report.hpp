@@ -20,6 +20,7 @@ struct Measured {
     std::uint32_t waves = 0;
     std::optional<Seconds> predicted{};  ///< At the speed that the machine had when it was probed.
     double slowdown = 1.0;               ///< How many times as long a copy took as it did then.
+    std::optional<Connecting> connecting{};
 };
 
 /// What was moved, and how fast.

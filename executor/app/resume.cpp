@@ -33,19 +33,6 @@ io::ScenarioDraft draft_of(const io::PlanFile& file) {
     return draft;
 }
 
-/// Whether the scenario moves just what the plan does, between the same ranks in the same domains.
-bool is_same_job(const io::PlanFile& file, const Scenario& scenario) {
-    const auto written =
-        [](const Workload& moved, std::uint32_t trainers, std::vector<std::uint32_t> starts) {
-            return io::write_plan({"", moved, Plan{}, trainers, std::move(starts)}, io::PlanEncoding::kCbor);
-        };
-    return file.train_gpus == scenario.cluster.train_gpus() && file.gpus() == scenario.cluster.gpus() &&
-           written(file.workload, file.train_gpus, file.domain_starts) ==
-               written(Workload::make(scenario),
-                       scenario.cluster.train_gpus(),
-                       io::domain_starts(scenario.cluster));
-}
-
 /// What a scenario's field offers, as the option that was given.
 Faults as_option(Faults faults) {
     for (auto& fault : faults) {
@@ -79,7 +66,7 @@ Result<io::PlanFile> planned_without(const io::PlanFile& file, const std::string
     if (!before) {
         return Failure{before.error()};
     }
-    if (!is_same_job(file, *before)) {
+    if (!io::is_same_job(file, *before, Workload::make(*before))) {
         return fail(Faults{refused(
             "plan-scenario",
             "the plan's scenario '" + file.name +
@@ -114,7 +101,9 @@ std::string resume_command(const Options& options, const std::string& ranks, std
     for (std::size_t i = 0; i < options.words.size(); ++i) {
         const auto& word = options.words[i];
         const bool is_dropped = word == "--inject" || word == kFlag;
-        if (!is_dropped && !word.starts_with("--inject=") && !word.starts_with(std::string{kFlag} + "=")) {
+        // The lost are not there to begin with.
+        if (!is_dropped && word != "--shrink" && !word.starts_with("--inject=") &&
+            !word.starts_with(std::string{kFlag} + "=")) {
             command += " " + shell_word(word);
         }
         i += is_dropped ? 1 : 0;

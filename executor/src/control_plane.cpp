@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -13,96 +14,22 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+#include "socket.hpp"
 
 namespace refit::exec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// The first word of a connection: strangers are sent away.
-constexpr std::uint64_t kGreeting = 0x5245464954000001U;
+constexpr std::uint64_t kGreeting = 0x5245464954000002U;
 /// In place of a length: a fault follows.
 constexpr std::uint64_t kFault = ~std::uint64_t{0};
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
-
-/// Owns a socket.
-class Socket {
-public:
-    explicit Socket(int number = -1) : number_{number} {}
-    Socket(Socket&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
-    Socket& operator=(Socket&& other) noexcept {
-        std::swap(number_, other.number_);
-        return *this;
-    }
-    ~Socket() {
-        if (number_ >= 0) {
-            ::close(number_);
-        }
-    }
-    [[nodiscard]] int number() const noexcept { return number_; }
-    [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
-
-private:
-    int number_;
-};
-
-enum class Outcome : std::uint8_t { kDone, kLate, kClosed };
-
-int milliseconds_to(Clock::time_point end) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30));
-}
-
-Outcome wait_for(const Socket& socket, short events, Clock::time_point end) {
-    pollfd entry{socket.number(), events, 0};
-    return ::poll(&entry, 1, milliseconds_to(end)) > 0 ? Outcome::kDone : Outcome::kLate;
-}
-
-/// Moves all bytes, in either direction.
-template <class Move>
-Outcome move_all(const Socket& socket, short events, std::size_t bytes, Clock::time_point end, Move&& move) {
-    for (std::size_t done = 0; done < bytes;) {
-        if (wait_for(socket, events, end) == Outcome::kLate) {
-            return Outcome::kLate;
-        }
-        const auto count = move(done);
-        if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
-            return Outcome::kClosed;
-        }
-        done += count > 0 ? static_cast<std::size_t>(count) : 0;
-    }
-    return Outcome::kDone;
-}
-
-Outcome send_all(const Socket& socket, std::string_view bytes, Clock::time_point end) {
-    return move_all(socket, POLLOUT, bytes.size(), end, [&](std::size_t done) {
-        return ::send(socket.number(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-    });
-}
-Outcome receive_all(const Socket& socket, char* bytes, std::size_t size, Clock::time_point end) {
-    return move_all(socket, POLLIN, size, end, [&](std::size_t done) {
-        return ::recv(socket.number(), bytes + done, size - done, MSG_DONTWAIT);
-    });
-}
-
-std::string word(std::uint64_t value) {
-    std::string bytes(sizeof(value), '\0');
-    std::memcpy(bytes.data(), &value, sizeof(value));
-    return bytes;
-}
-Outcome receive_word(const Socket& socket, std::uint64_t& value, Clock::time_point end) {
-    return receive_all(socket, reinterpret_cast<char*>(&value), sizeof(value), end);
-}
-Outcome receive_text(const Socket& socket, std::uint64_t size, std::string& text, Clock::time_point end) {
-    if (size > kMostBytes) {
-        return Outcome::kClosed;
-    }
-    text.resize(size);
-    return receive_all(socket, text.data(), size, end);
-}
+/// In place of a length: this process has given up, and waits to hear who is left.
+constexpr std::uint64_t kMuster = kFault - 1;
+/// In place of a length: who is gone follows.
+constexpr std::uint64_t kGone = kFault - 2;
+/// How often one who waits looks at the others.
+constexpr std::chrono::milliseconds kGlance{5};
 
 Fault fault_of(const std::string& rule, const std::string& message) {
     return {ErrorCode::kInfeasible, rule, message, {}};
@@ -169,7 +96,11 @@ Socket connected(const HostPort& to) {
 /// The first process: gathers from all, and tells all.
 class FirstPlane final : public ControlPlane {
 public:
-    explicit FirstPlane(std::uint32_t ranks) : others_(ranks) {}
+    explicit FirstPlane(const std::vector<std::uint32_t>& ranks) {
+        for (const std::uint32_t rank : ranks) {
+            others_.push_back({rank, Socket{}, false});
+        }
+    }
 
     std::optional<Fault> accept(const Socket& listener, Clock::time_point end) {
         for (std::size_t missing = others_.size() - 1; missing > 0;) {
@@ -178,14 +109,14 @@ public:
             }
             Socket socket{::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC)};
             std::uint64_t greeting = 0;
-            std::uint64_t rank = 0;
+            std::uint64_t place = 0;
             const auto soon = std::min(end, Clock::now() + std::chrono::seconds{1});
             if (receive_word(socket, greeting, soon) == Outcome::kDone && greeting == kGreeting &&
-                receive_word(socket, rank, soon) == Outcome::kDone && rank > 0 && rank < others_.size() &&
-                !others_[rank].is_open()) {
+                receive_word(socket, place, soon) == Outcome::kDone && place > 0 && place < others_.size() &&
+                !others_[place].socket.is_open()) {
                 const int on = 1;
                 ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-                others_[rank] = std::move(socket);
+                others_[place].socket = std::move(socket);
                 --missing;
             }
         }
@@ -197,55 +128,140 @@ public:
         const auto end = Clock::now() + deadline;
         std::vector<std::string> all(others_.size());
         all.front() = mine;
-        for (std::size_t rank = 1; rank < others_.size(); ++rank) {
+        for (std::size_t place = 1; place < others_.size(); ++place) {
+            const Other& other = others_[place];
+            // Whoever gave up waits for all the others.
+            while (wait_for(other.socket, POLLIN, std::min(end, Clock::now() + kGlance)) == Outcome::kLate &&
+                   Clock::now() < end) {
+                if (const Other* gone = broken_one()) {
+                    return broken(fault_of_broken(*gone));
+                }
+            }
             std::uint64_t size = 0;
-            Outcome outcome = receive_word(others_[rank], size, end);
-            outcome = outcome == Outcome::kDone ? receive_text(others_[rank], size, all[rank], end) : outcome;
+            Outcome outcome = receive_word(other.socket, size, end);
+            if (outcome == Outcome::kDone && size == kMuster) {
+                others_[place].has_mustered = true;
+                return broken(fault_of_broken(other));
+            }
+            outcome = outcome == Outcome::kDone ? receive_text(other.socket, size, all[place], end) : outcome;
             if (outcome != Outcome::kDone) {
-                return broken(fault_of(outcome, "rank " + std::to_string(rank), "as all ranks met"));
+                return broken(fault_of(outcome, name_of(other), "as all ranks met"));
             }
         }
         std::string answer;
         for (const std::string& text : all) {
             answer += word(text.size()) + text;
         }
-        for (std::size_t rank = 1; rank < others_.size(); ++rank) {
-            const Outcome outcome = send_all(others_[rank], word(answer.size()) + answer, end);
+        for (std::size_t place = 1; place < others_.size(); ++place) {
+            const Outcome outcome = send_all(others_[place].socket, word(answer.size()) + answer, end);
             if (outcome != Outcome::kDone) {
-                return broken(fault_of(outcome, "rank " + std::to_string(rank), "as all ranks met"));
+                return broken(fault_of(outcome, name_of(others_[place]), "as all ranks met"));
             }
         }
         return all;
     }
 
+    bool is_broken() override { return broken_one() != nullptr; }
+
+    Result<std::vector<std::uint32_t>> muster(std::chrono::milliseconds patience) override {
+        (void)broken(fault_of("rank-died", "another rank gave up"));
+        const auto end = Clock::now() + patience;
+        std::vector<std::uint32_t> gone;
+        std::vector<Other> left;
+        for (Other& other : others_) {
+            if (&other == &others_.front() || has_come(other, end)) {
+                other.has_mustered = false;
+                left.push_back(std::move(other));
+            } else {
+                gone.push_back(other.rank);
+            }
+        }
+        others_ = std::move(left);
+        std::string text;
+        for (const std::uint32_t rank : gone) {
+            text += word(rank);
+        }
+        for (std::size_t place = 1; place < others_.size(); ++place) {
+            // Who goes meanwhile is missed when all meet again.
+            (void)send_all(others_[place].socket,
+                           word(kGone) + word(text.size()) + text,
+                           Clock::now() + std::chrono::seconds{1});
+        }
+        return gone;
+    }
+
+    void keep(std::span<const std::uint32_t> ranks) override {
+        std::erase_if(others_, [&](const Other& other) {
+            return &other != &others_.front() && !std::ranges::binary_search(ranks, other.rank);
+        });
+    }
+
 private:
+    struct Other {
+        std::uint32_t rank = 0;
+        Socket socket;  ///< The first's own is closed.
+        bool has_mustered = false;
+    };
+
+    static std::string name_of(const Other& other) { return "rank " + std::to_string(other.rank); }
+    static Fault fault_of_broken(const Other& other) {
+        std::uint64_t size = 0;
+        return other.has_mustered || look_at(other.socket, size) == Look::kWord
+                   ? fault_of("rank-died", name_of(other) + " gave up, as all ranks met")
+                   : fault_of(Outcome::kClosed, name_of(other), "as all ranks met");
+    }
+
     [[nodiscard]] std::string names_of_missing() const {
         std::string names;
-        for (std::size_t rank = 1; rank < others_.size(); ++rank) {
-            names +=
-                others_[rank].is_open() ? "" : (names.empty() ? " rank " : ", rank ") + std::to_string(rank);
+        for (std::size_t place = 1; place < others_.size(); ++place) {
+            names += others_[place].socket.is_open() ? "" : (names.empty() ? " " : ", ") + name_of(others_[place]);
         }
         return names;
+    }
+
+    /// One that is gone, or has given up.
+    [[nodiscard]] const Other* broken_one() const {
+        for (std::size_t place = 1; place < others_.size(); ++place) {
+            std::uint64_t size = 0;
+            const Look look = look_at(others_[place].socket, size);
+            if (look == Look::kClosed || (look == Look::kWord && size == kMuster)) {
+                return &others_[place];
+            }
+        }
+        return nullptr;
+    }
+
+    /// Reads what a process said before it gave up.
+    static bool has_come(const Other& other, Clock::time_point end) {
+        bool has_mustered = other.has_mustered;
+        for (Outcome outcome = Outcome::kDone; outcome == Outcome::kDone && !has_mustered;) {
+            std::uint64_t size = 0;
+            std::string text;
+            outcome = receive_word(other.socket, size, end);
+            has_mustered = outcome == Outcome::kDone && size == kMuster;
+            outcome = outcome == Outcome::kDone && !has_mustered ? receive_text(other.socket, size, text, end) : outcome;
+        }
+        return has_mustered;
     }
 
     /// Tells all who still listen of the fault.
     Failure broken(const Fault& fault) const {
         const std::string text = fault.rule + "\n" + fault.message;
-        for (std::size_t rank = 1; rank < others_.size(); ++rank) {
-            (void)send_all(others_[rank],
+        for (std::size_t place = 1; place < others_.size(); ++place) {
+            (void)send_all(others_[place].socket,
                            word(kFault) + word(text.size()) + text,
                            Clock::now() + std::chrono::seconds{1});
         }
         return fail(Faults{fault});
     }
 
-    std::vector<Socket> others_;  ///< By rank; the first's own is closed.
+    std::vector<Other> others_;  ///< Ascending; the first is this process.
 };
 
 /// Any other process.
 class OtherPlane final : public ControlPlane {
 public:
-    explicit OtherPlane(Socket first) : first_{std::move(first)} {}
+    OtherPlane(Socket first, std::uint32_t rank) : first_{std::move(first)}, rank_of_first_{rank} {}
 
     Result<std::vector<std::string>> exchange(const std::string& mine,
                                               std::chrono::milliseconds deadline) override {
@@ -259,7 +275,7 @@ public:
         outcome = is_fault ? receive_word(first_, size, end) : outcome;
         outcome = outcome == Outcome::kDone ? receive_text(first_, size, answer, end) : outcome;
         if (outcome != Outcome::kDone) {
-            return fail(Faults{fault_of(outcome, "rank 0", "as all ranks met")});
+            return fail(Faults{fault_of(outcome, name_of_first(), "as all ranks met")});
         }
         if (is_fault) {
             const auto line = answer.find('\n');
@@ -269,7 +285,41 @@ public:
         return split(answer);
     }
 
+    bool is_broken() override {
+        // Unasked, the first says nothing but that something is wrong.
+        std::uint64_t size = 0;
+        return look_at(first_, size) != Look::kNothing;
+    }
+
+    Result<std::vector<std::uint32_t>> muster(std::chrono::milliseconds patience) override {
+        // The first may need its own patience before it comes, and again for whoever does not.
+        const auto end = Clock::now() + 2 * patience + std::chrono::seconds{2};
+        std::uint64_t kind = 0;
+        std::string text;
+        Outcome outcome = send_all(first_, word(kMuster), end);
+        while (outcome == Outcome::kDone && kind != kGone) {
+            std::uint64_t size = 0;
+            outcome = receive_word(first_, kind, end);
+            outcome = outcome == Outcome::kDone ? receive_word(first_, size, end) : outcome;
+            outcome = outcome == Outcome::kDone ? receive_text(first_, size, text, end) : outcome;
+        }
+        if (outcome != Outcome::kDone) {
+            return fail(Faults{fault_of(outcome, name_of_first(), "without whom the others cannot go on")});
+        }
+        std::vector<std::uint32_t> gone;
+        for (std::size_t at = 0; at + sizeof(std::uint64_t) <= text.size(); at += sizeof(std::uint64_t)) {
+            std::uint64_t rank = 0;
+            std::memcpy(&rank, text.data() + at, sizeof(rank));
+            gone.push_back(static_cast<std::uint32_t>(rank));
+        }
+        return gone;
+    }
+
+    void keep(std::span<const std::uint32_t> /*ranks*/) override {}
+
 private:
+    [[nodiscard]] std::string name_of_first() const { return "rank " + std::to_string(rank_of_first_); }
+
     static Result<std::vector<std::string>> split(const std::string& answer) {
         std::vector<std::string> all;
         for (std::size_t at = 0; at + sizeof(std::uint64_t) <= answer.size();) {
@@ -277,7 +327,7 @@ private:
             std::memcpy(&size, answer.data() + at, sizeof(size));
             at += sizeof(size);
             if (size > answer.size() - at) {
-                return fail(Faults{fault_of("transport", "rank 0 sent an answer that is cut short")});
+                return fail(Faults{fault_of("transport", "the first rank sent an answer that is cut short")});
             }
             all.push_back(answer.substr(at, size));
             at += size;
@@ -286,6 +336,7 @@ private:
     }
 
     Socket first_;
+    std::uint32_t rank_of_first_;
 };
 
 constexpr std::string_view kTcp = "tcp://";
@@ -325,7 +376,7 @@ Failure bad_rendezvous(const std::string& address) {
                 "REFIT_RENDEZVOUS");
 }
 
-Result<std::unique_ptr<ControlPlane>> lead(const ProcessPlace& place,
+Result<std::unique_ptr<ControlPlane>> lead(const std::vector<std::uint32_t>& ranks,
                                            const Rendezvous& rendezvous,
                                            Clock::time_point end) {
     const std::string& address = rendezvous.address;
@@ -348,7 +399,7 @@ Result<std::unique_ptr<ControlPlane>> lead(const ProcessPlace& place,
     if (address.empty()) {
         (void)rendezvous.share(own_address(listener));
     }
-    auto plane = std::make_unique<FirstPlane>(place.ranks);
+    auto plane = std::make_unique<FirstPlane>(ranks);
     if (auto fault = plane->accept(listener, end)) {
         return fail(Faults{*fault});
     }
@@ -359,6 +410,7 @@ Result<std::unique_ptr<ControlPlane>> lead(const ProcessPlace& place,
 }
 
 Result<std::unique_ptr<ControlPlane>> follow(const ProcessPlace& place,
+                                             std::uint32_t first_rank,
                                              const Rendezvous& rendezvous,
                                              Clock::time_point end) {
     const std::string& address = rendezvous.address;
@@ -375,7 +427,7 @@ Result<std::unique_ptr<ControlPlane>> follow(const ProcessPlace& place,
             Socket socket = connected(*first);
             if (socket.is_open() &&
                 send_all(socket, word(kGreeting) + word(place.rank), end) == Outcome::kDone) {
-                return std::make_unique<OtherPlane>(std::move(socket));
+                return std::make_unique<OtherPlane>(std::move(socket), first_rank);
             }
         } else if (!address.starts_with(kFile)) {
             return bad_rendezvous(address);
@@ -419,7 +471,8 @@ Result<ProcessPlace> process_place(const std::function<const char*(const char*)>
 
 Result<std::unique_ptr<ControlPlane>> join_job(const ProcessPlace& place,
                                                const Rendezvous& rendezvous,
-                                               std::chrono::milliseconds deadline) {
+                                               std::chrono::milliseconds deadline,
+                                               std::vector<std::uint32_t> ranks) {
     const std::string& address = rendezvous.address;
     const bool is_known = address.empty() ? static_cast<bool>(rendezvous.share)
                                           : address.starts_with(kTcp) || address.starts_with(kFile);
@@ -427,10 +480,14 @@ Result<std::unique_ptr<ControlPlane>> join_job(const ProcessPlace& place,
         return bad_rendezvous(address);
     }
     const auto end = Clock::now() + deadline;
-    if (place.ranks == 1) {
-        return std::make_unique<FirstPlane>(1);
+    if (ranks.size() != place.ranks) {
+        ranks.resize(place.ranks);
+        std::iota(ranks.begin(), ranks.end(), 0U);
     }
-    return place.rank == 0 ? lead(place, rendezvous, end) : follow(place, rendezvous, end);
+    if (place.ranks == 1) {
+        return std::make_unique<FirstPlane>(ranks);
+    }
+    return place.rank == 0 ? lead(ranks, rendezvous, end) : follow(place, ranks.front(), rendezvous, end);
 }
 
 }  // namespace refit::exec

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "region_reuse.hpp"
@@ -124,16 +125,19 @@ private:
 
 }  // namespace
 
-std::vector<std::uint32_t> domains_to_split(std::span<const std::uint32_t> starts, std::uint32_t ranks) {
-    // As many domains as ranks: none holds two.
-    if (starts.size() < 2 || starts.size() >= ranks) {
-        return {};
-    }
+std::vector<std::uint32_t> domains_to_split(std::span<const std::uint32_t> starts,
+                                            std::uint32_t ranks,
+                                            std::span<const std::uint32_t> members) {
     std::vector<std::uint32_t> domains;
     for (std::uint32_t domain = 0; domain < starts.size(); ++domain) {
         domains.resize(domain + 1 < starts.size() ? starts[domain + 1] : ranks, domain);
     }
-    return domains;
+    std::set<std::uint32_t> used;
+    for (const std::uint32_t member : members) {
+        used.insert(domains.empty() ? 0 : domains[member]);
+    }
+    // As many domains as members: none holds two.
+    return used.size() < 2 || used.size() >= members.size() ? std::vector<std::uint32_t>{} : domains;
 }
 
 std::vector<PostedGroup> posted_groups(const RankProgram& program, std::span<const std::uint32_t> domains) {

@@ -18,12 +18,18 @@ std::uint32_t block_of(const TrainLayout& train) {
     return train.is_fsdp() ? train.ranks_per_replica() : std::lcm(train.tp, train.etp * train.ep);
 }
 
-/// The n-th of those who gather everything, or a stage's tensors. Pre: not more than there are.
-RankId sender_of(const Scenario& scenario, const Gatherers& gatherers, std::uint32_t sphere, std::uint32_t number) {
-    const auto& places = gatherers.places[sphere];
-    const auto count = static_cast<std::uint32_t>(places.size());
-    const auto stage = has_each_stage(scenario) ? sphere : number / count;
-    return RankId{stage * scenario.train.ranks_per_stage() + places[number % count]};
+/// Places of each stage whose block is none of these: pairs of a stage and a block.
+std::vector<std::vector<std::uint32_t>> places_without(const TrainLayout& train,
+                                                       const std::set<std::pair<std::uint32_t, std::uint32_t>>& broken) {
+    std::vector<std::vector<std::uint32_t>> places(train.pp);
+    for (std::uint32_t stage = 0; stage < train.pp; ++stage) {
+        for (std::uint32_t place = 0; place < train.ranks_per_stage(); ++place) {
+            if (!broken.contains({stage, place / block_of(train)})) {
+                places[stage].push_back(place);
+            }
+        }
+    }
+    return places;
 }
 
 }  // namespace
@@ -33,22 +39,29 @@ Gatherers gatherers_of(const Scenario& scenario) {
     const auto& losses = scenario.cluster.losses();
     const auto per_stage = train.ranks_per_stage();
     const bool by_stage = has_each_stage(scenario);
-    Gatherers gatherers;
-    for (std::uint32_t sphere = 0; sphere < (by_stage ? train.pp : 1U); ++sphere) {
-        std::set<std::uint32_t> broken;  // Blocks.
-        for (const auto rank : losses.lost) {
-            if (rank < train.gpus && (!by_stage || rank / per_stage == sphere)) {
-                broken.insert(rank % per_stage / block_of(train));
+    std::set<std::pair<std::uint32_t, std::uint32_t>> broken;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> everywhere;  // As if all stages had lost what one has.
+    for (const auto rank : losses.lost) {
+        if (rank < train.gpus) {
+            const auto block = rank % per_stage / block_of(train);
+            broken.emplace(rank / per_stage, block);
+            for (std::uint32_t stage = 0; stage < train.pp; ++stage) {
+                everywhere.emplace(stage, block);
             }
         }
-        auto& places = gatherers.places.emplace_back();
-        for (std::uint32_t place = 0; place < per_stage; ++place) {
-            if (!broken.contains(place / block_of(train))) {
-                places.push_back(place);
-            }
-        }
-        gatherers.is_plain = gatherers.is_plain || places.empty();
     }
+    Gatherers gatherers;
+    gatherers.places = places_without(train, by_stage ? broken : everywhere);
+    if (gatherers.places.front().empty() && !by_stage) {
+        gatherers.places = places_without(train, broken);
+    }
+    gatherers.roots.resize(by_stage ? train.pp : 1);
+    for (std::uint32_t stage = 0; stage < train.pp; ++stage) {
+        for (const auto place : gatherers.places[stage]) {
+            gatherers.roots[by_stage ? stage : 0].emplace_back(stage * per_stage + place);
+        }
+    }
+    gatherers.is_plain = std::ranges::any_of(gatherers.roots, [](const auto& roots) { return roots.empty(); });
     while (losses.is_absent(gatherers.first.index())) {
         gatherers.first = RankId{gatherers.first.index() + 1};
     }
@@ -66,7 +79,7 @@ std::vector<SentPacks> dealt_packs(const Scenario& scenario,
     std::vector<SentPacks> roots;
     const auto order = export_order(workload, classes);
     const auto gatherers = gatherers_of(scenario);
-    const auto stages = gatherers.is_plain ? 1U : static_cast<std::uint32_t>(gatherers.places.size());
+    const auto stages = gatherers.is_plain ? 1U : static_cast<std::uint32_t>(gatherers.roots.size());
     const auto senders = gatherers.is_plain ? 1U : scenario.engine.options.broadcast_senders;
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
         std::vector<ExportRun> runs;
@@ -76,7 +89,7 @@ std::vector<SentPacks> dealt_packs(const Scenario& scenario,
         auto packs = make_packs(runs, target.count());
         for (std::uint32_t sender = 0; sender < senders && sender < packs.size(); ++sender) {
             auto& root = roots.emplace_back();
-            root.root = gatherers.is_plain ? gatherers.first : sender_of(scenario, gatherers, stage, sender);
+            root.root = gatherers.is_plain ? gatherers.first : gatherers.roots[stage][sender];
             root.runs = runs;
             for (std::size_t i = sender; i < packs.size(); i += senders) {
                 root.packs.push_back(std::move(packs[i]));
@@ -92,8 +105,8 @@ std::uint32_t most_senders(const Scenario& scenario) {
     if (gatherers.is_plain) {
         return 1;
     }
-    const auto fewest = std::ranges::min(gatherers.places, {}, [](const auto& places) { return places.size(); }).size();
-    return static_cast<std::uint32_t>(fewest) * (has_each_stage(scenario) ? 1 : scenario.train.pp);
+    const auto fewest = std::ranges::min(gatherers.roots, {}, [](const auto& roots) { return roots.size(); });
+    return static_cast<std::uint32_t>(fewest.size());
 }
 
 }  // namespace refit

@@ -26,10 +26,10 @@ std::uint64_t local_experts(const ParameterClass& parameter, const TrainLayout& 
 RankGroups groups_in_stages(const TrainLayout& train, const Gatherers& gatherers, std::uint32_t size, std::uint32_t stride) {
     RankGroups groups;
     for (std::uint32_t base = 0; base < train.gpus; base += size * stride) {
-        const auto sphere = gatherers.places.size() == 1 ? 0 : base / train.ranks_per_stage();
+        const auto& places = gatherers.places[base / train.ranks_per_stage()];
         for (std::uint32_t offset = 0; offset < stride; ++offset) {
             // Whoever gathers, its whole group does.
-            if (!std::ranges::binary_search(gatherers.places[sphere], (base + offset) % train.ranks_per_stage())) {
+            if (!std::ranges::binary_search(places, (base + offset) % train.ranks_per_stage())) {
                 continue;
             }
             std::vector<RankId> group;
@@ -42,15 +42,33 @@ RankGroups groups_in_stages(const TrainLayout& train, const Gatherers& gatherers
     return groups;
 }
 
-/// The ranks with the same place in every stage, beginning with `root_stage`, in ring order.
-RankGroups pipeline_groups(const TrainLayout& train, const std::vector<std::uint32_t>& places, std::uint32_t root_stage) {
+/// The ranks with the same place in every stage, of those who gather, in ring order from `root_stage` on: first who
+/// has what that place of it holds, or a place `ways` further. Who serves two places leads one group of both.
+RankGroups pipeline_groups(const Scenario& scenario, const Gatherers& gatherers, std::uint32_t root_stage, std::uint32_t ways) {
+    const auto& train = scenario.train;
+    const auto per_stage = train.ranks_per_stage();
+    const auto first = root_stage * per_stage;
     RankGroups groups;
-    for (const auto slot : places) {
-        std::vector<RankId> group;
-        for (std::uint32_t i = 0; i < train.pp; ++i) {
-            group.emplace_back((root_stage + i) % train.pp * train.ranks_per_stage() + slot);
+    for (std::uint32_t place = 0; place < per_stage; ++place) {
+        std::vector<RankId> takers;
+        for (std::uint32_t i = 1; i < train.pp; ++i) {
+            const auto stage = (root_stage + i) % train.pp;
+            if (std::ranges::binary_search(gatherers.places[stage], place)) {
+                takers.emplace_back(stage * per_stage + place);
+            }
         }
-        groups.push_back(std::move(group));
+        auto step = std::uint32_t{0};
+        while (step < per_stage && scenario.cluster.losses().is_absent(first + (place + step) % per_stage)) {
+            step += ways;
+        }
+        const RankId root{first + (place + step) % per_stage};
+        const auto own = std::ranges::find(groups, root, [](const auto& group) { return group.front(); });
+        if (own != groups.end()) {
+            own->insert(own->end(), takers.begin(), takers.end());
+        } else if (!takers.empty()) {
+            takers.insert(takers.begin(), root);
+            groups.push_back(std::move(takers));
+        }
     }
     return groups;
 }
@@ -134,21 +152,47 @@ private:
             return;
         }
         for (std::uint32_t stage = 0; stage < train_.pp; ++stage) {
-            std::vector<std::uint64_t> bytes(train_.ranks_per_stage(), 0);
-            std::uint64_t calls = 0;
-            ClassIndices parameters;
-            for (const auto& [index, entry] : classes_) {
-                const auto layers = layers_from(*entry, stage);
-                if (layers > 0) {
-                    parameters.push_back(index);
-                    calls += is_task(entry->parameter) ? layers * local_experts(entry->parameter, train_) : 0;
-                    add_shards(*entry, layers, bytes);
-                }
+            if (!needs_other_holders(stage)) {
+                add_pipeline_broadcast(stage, train_.ranks_per_stage(), [](const WorkloadClass&) { return true; });
+                continue;
             }
-            const auto& places = gatherers_.places.front();
-            std::vector<std::uint64_t> kept;
-            std::ranges::transform(places, std::back_inserter(kept), [&](std::uint32_t place) { return bytes[place]; });
-            add(gather_, CollectiveRole::kPipelineBroadcast, pipeline_groups(train_, places, stage), std::move(kept), calls, std::move(parameters));
+            // Who holds in a lost rank's place what that held, of either kind.
+            add_pipeline_broadcast(stage, train_.tp, [](const WorkloadClass& entry) { return !entry.parameter.is_expert(); });
+            add_pipeline_broadcast(stage, train_.etp * train_.ep, [](const WorkloadClass& entry) { return entry.parameter.is_expert(); });
+        }
+    }
+
+    /// Whether a rank of the stage is lost whose place gathers elsewhere.
+    [[nodiscard]] bool needs_other_holders(std::uint32_t stage) const {
+        return std::ranges::any_of(scenario_.cluster.losses().lost, [&](std::uint32_t rank) {
+            const auto place = rank % train_.ranks_per_stage();
+            return rank / train_.ranks_per_stage() == stage && std::ranges::any_of(gatherers_.places, [&](const auto& places) {
+                       return std::ranges::binary_search(places, place);
+                   });
+        });
+    }
+
+    template <class Takes>
+    void add_pipeline_broadcast(std::uint32_t stage, std::uint32_t ways, Takes&& takes) {
+        std::vector<std::uint64_t> bytes(train_.ranks_per_stage(), 0);
+        std::uint64_t calls = 0;
+        ClassIndices parameters;
+        for (const auto& [index, entry] : classes_) {
+            const auto layers = takes(*entry) ? layers_from(*entry, stage) : 0;
+            if (layers > 0) {
+                parameters.push_back(index);
+                calls += is_task(entry->parameter) ? layers * local_experts(entry->parameter, train_) : 0;
+                add_shards(*entry, layers, bytes);
+            }
+        }
+        if (parameters.empty()) {
+            return;
+        }
+        auto groups = pipeline_groups(scenario_, gatherers_, stage, ways);
+        std::vector<std::uint64_t> kept;
+        std::ranges::transform(groups, std::back_inserter(kept), [&](const auto& group) { return bytes[group.front().index() % bytes.size()]; });
+        if (!groups.empty()) {
+            add(gather_, CollectiveRole::kPipelineBroadcast, std::move(groups), std::move(kept), calls, std::move(parameters));
         }
     }
 
@@ -271,7 +315,7 @@ private:
         }
         const bool has_one_root = spheres_ == 1 && scenario_.engine.options.broadcast_senders == 1;
         if (has_one_root) {
-            add(broadcast, CollectiveRole::kWeightBroadcast, {broadcast_group(RankId{gatherers_.places.front().front()}, 0)}, {broadcast.payload.count()}, 1, indices_);
+            add(broadcast, CollectiveRole::kWeightBroadcast, {broadcast_group(gatherers_.roots.front().front(), 0)}, {broadcast.payload.count()}, 1, indices_);
         } else {
             const auto target = pack_target(scenario_.engine, scenario_.cluster.train_system().gpu_memory.value);
             std::uint32_t turn = 0;
@@ -286,11 +330,8 @@ private:
     /// Pre: no more generators than trainers that gather.
     void add_pairs(PlanStage broadcast) {
         RankGroups pairs;
-        const auto& places = gatherers_.places.front();
         for (const auto generator : active_generators(scenario_.cluster)) {
-            const auto number = pairs.size();
-            const auto stage = static_cast<std::uint32_t>(number / places.size());
-            pairs.push_back({RankId{stage * train_.ranks_per_stage() + places[number % places.size()]}, generator});
+            pairs.push_back({gatherers_.roots.front()[pairs.size()], generator});
         }
         std::vector<std::uint64_t> bytes(pairs.size(), broadcast.payload.count());
         add(broadcast, CollectiveRole::kWeightBroadcast, std::move(pairs), std::move(bytes), 1, indices_);

@@ -120,7 +120,7 @@ std::optional<Fault> pairs_fault(const Scenario& scenario, Method method) {
                      Suggestion{field, "trainer-0", ""}};
     }
     const auto gatherers = gatherers_of(scenario);
-    const auto trainers = gatherers.is_plain ? 0 : gatherers.places.front().size() * scenario.train.pp;
+    const auto trainers = gatherers.is_plain ? 0 : gatherers.roots.front().size();
     std::uint32_t generators = 0;
     for (const auto rank : survivors(scenario.cluster.losses(), scenario.cluster.gpus())) {
         generators += rank < scenario.train.gpus ? 0 : 1;

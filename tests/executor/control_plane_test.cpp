@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/exec/control_plane.hpp"
 
+#include <atomic>
 #include <filesystem>
+#include <latch>
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -87,6 +90,72 @@ TEST(ControlPlane, NamesARankThatStandsStillAtTheDeadline) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
     EXPECT_EQ(said[0], "rank-stalled: rank 1 did not answer by the deadline, as all ranks met");
     EXPECT_EQ(said[2], said[0]);
+}
+
+// Of ranks 2, 3, 5, 7, 8 and 9, 5 is gone and 8 says nothing; 7 has given up before the others knew, which
+// wait for it. The rest goes on, without 9, which leaves.
+TEST(ControlPlane, MustersThoseWhoAreLeftAndGoesOnWithThem) {
+    const std::vector<std::uint32_t> ranks{2, 3, 5, 7, 8, 9};
+    const auto file = fresh_file("refit-muster-");
+    std::vector<std::thread> threads;
+    std::atomic<int> right = 0;
+    std::latch are_done{3};
+    for (std::uint32_t place = 0; place < ranks.size(); ++place) {
+        threads.emplace_back([&, place] {
+            auto plane = join_job({place, 6, 0}, {"file://" + file, {}}, 20s, ranks).value();
+            EXPECT_TRUE(plane->exchange("", 20s).has_value());
+            if (ranks[place] == 5) {
+                return;
+            }
+            if (ranks[place] == 8) {
+                are_done.wait();
+                return;
+            }
+            if (ranks[place] != 7) {
+                const auto failed = plane->exchange("lost", 20s);
+                EXPECT_FALSE(failed.has_value());
+                EXPECT_EQ(failed.error().front().rule, "rank-died");
+            }
+            const auto gone = plane->muster(300ms);
+            EXPECT_EQ(gone.value(), (std::vector<std::uint32_t>{5, 8}));
+            if (ranks[place] == 9) {
+                return;
+            }
+            plane->keep(std::vector<std::uint32_t>{2, 3, 7});
+            const auto all = plane->exchange(std::to_string(ranks[place]), 20s);
+            right += all.value() == std::vector<std::string>{"2", "3", "7"} ? 1 : 0;
+            are_done.count_down();
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(right, 3);
+}
+
+TEST(ControlPlane, SeesThatAnotherIsGoneWithoutWaiting) {
+    std::latch is_gone{1};
+    run_ranks(3, "file://" + fresh_file("refit-glance-"), 20s, [&](std::uint32_t rank, auto plane) {
+        EXPECT_TRUE((*plane)->exchange("", 20s).has_value());
+        if (rank == 1) {
+            plane->reset();
+            is_gone.count_down();
+            return;
+        }
+        is_gone.wait();
+        if (rank == 0) {
+            while (!(*plane)->is_broken()) {
+                std::this_thread::yield();
+            }
+            EXPECT_EQ((*plane)->exchange("", 20s).error().front().message,
+                      "rank 1 is gone, as all ranks met");
+        } else {
+            // Only once the first says so.
+            while (!(*plane)->is_broken()) {
+                std::this_thread::yield();
+            }
+        }
+    });
 }
 
 TEST(ControlPlane, NamesThoseWhoDoNotCome) {

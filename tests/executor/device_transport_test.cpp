@@ -123,18 +123,9 @@ TEST(DeviceTransport, NamesTheElementThatWasSpoiledAndWhoGaveIt) {
 /// TP4 with two copies: trainer 5 and its peer 1 hold the same.
 TEST(DeviceTransport, GoesOnWithoutALostRank) {
     const auto layout = testing_support::layouts_of_16()[3].second;
-    const auto cluster = testing_support::small_cluster(layout.trainers(), layout.generators(), 4).without({{5}, {}});
-    const auto whole = study::workload_of(layout);
-    std::vector<WorkloadClass> classes{whole.classes().begin(), whole.classes().end()};
-    for (auto& entry : classes) {
-        std::vector<Shard> shards{entry.source.shards().begin(), entry.source.shards().end()};
-        std::ranges::for_each(shards, [](Shard& shard) { std::erase(shard.members, 5U); });
-        entry.source = Distribution{{entry.source.shape().begin(), entry.source.shape().end()}, std::move(shards)};
-    }
-    const auto workload = Workload::of(std::move(classes), 1, layout.trainers(), layout.generators(), cluster.losses());
     for (const auto method : testing_support::kMethods) {
-        const auto plan = make_plan(method, cluster, port_rates(cluster, 1, 1), workload).value();
-        const program::Schedule schedule{plan, workload, layout.trainers()};
+        const auto small = testing_support::job_of("", layout, method, 4, {{5}, {}});
+        const auto schedule = small.schedule();
         Job job;
         job.schedule = &schedule;
         const auto transport = make_device_transport(host_devices(2));

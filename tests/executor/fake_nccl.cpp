@@ -2,82 +2,20 @@
 #include "fake_nccl.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "async_device.hpp"
-
-namespace refit::testing_support::fake {
-
-using refit::testing_support::AsyncDevice;
-using refit::testing_support::HostDevice;
-
-struct Message {
-    const std::byte* from = nullptr;
-    std::size_t bytes = 0;
-    bool is_registered = false;
-    bool is_being_taken = false;
-    bool is_taken = false;
-};
-
-/// Ranks that communicate.
-struct Clique {
-    int size = 0;
-    int joined = 0;
-    bool is_split = false;
-    bool is_aborted = false;
-    std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> ways;  ///< By sender and receiver.
-    std::vector<std::map<int, int>> colors;  ///< By number of the split, rank: what it asked for.
-};
-
-struct World {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::map<std::string, std::shared_ptr<Clique>> cliques;
-    std::vector<std::string> faults;
-    std::uint64_t ids = 0;
-    int groups_left = -1;
-    bool fails_silently = false;
-};
-inline World& world() {
-    static World one;
-    return one;
-}
-
-inline void wrong(const std::string& what) {
-    world().faults.push_back(what);
-}
-
-}  // namespace refit::testing_support::fake
-
-struct ncclComm {
-    std::shared_ptr<refit::testing_support::fake::Clique> clique;
-    std::string id;
-    int rank = 0;
-    bool is_in_progress = true;
-    bool has_failed = false;
-    std::size_t splits = 0;
-    ncclComm_t* child = nullptr;  ///< Where the one that was split off is to be put.
-    std::map<const std::byte*, std::size_t> registered;
-
-    [[nodiscard]] bool has(const void* memory, std::size_t bytes) const {
-        const auto* begin = static_cast<const std::byte*>(memory);
-        auto found = registered.upper_bound(begin);
-        return found != registered.begin() &&
-               begin + bytes <= std::prev(found)->first + std::prev(found)->second;
-    }
-};
+#include "fake_nccl_world.hpp"
 
 namespace refit::testing_support::fake {
 namespace {
+
+using refit::testing_support::AsyncDevice;
+using refit::testing_support::HostDevice;
 
 struct Call {
     ncclComm_t comm = nullptr;
@@ -89,6 +27,8 @@ struct Call {
 };
 thread_local int depth = 0;
 thread_local std::vector<Call> calls;
+thread_local bool is_gone = false;
+thread_local bool is_silent = false;
 
 ncclResult_t start_group() {
     ++depth;
@@ -108,6 +48,7 @@ struct End {
 void run_kernel(Clique& clique, int rank, const std::vector<End>& ends) {
     std::vector<std::shared_ptr<Message>> given;
     std::unique_lock lock{world().mutex};
+    const auto is_over = [&] { return clique.is_aborted || clique.stopped.contains(rank); };
     for (const End& end : ends) {
         if (end.gives) {
             given.push_back(
@@ -121,8 +62,8 @@ void run_kernel(Clique& clique, int rank, const std::vector<End>& ends) {
             continue;
         }
         auto& way = clique.ways[{end.peer, rank}];
-        world().changed.wait(lock, [&] { return clique.is_aborted || !way.empty(); });
-        if (clique.is_aborted) {
+        world().changed.wait(lock, [&] { return is_over() || !way.empty(); });
+        if (is_over()) {
             break;
         }
         const auto taken = way.front();
@@ -143,12 +84,11 @@ void run_kernel(Clique& clique, int rank, const std::vector<End>& ends) {
         world().changed.notify_all();
     }
     world().changed.wait(lock, [&] {
-        return std::ranges::all_of(given, [&](const auto& one) {
-            return one->is_taken || (clique.is_aborted && !one->is_being_taken);
-        });
+        return std::ranges::all_of(
+            given, [&](const auto& one) { return one->is_taken || (is_over() && !one->is_being_taken); });
     });
-    if (clique.is_aborted) {
-        clique.ways.clear();
+    for (auto& [ends_of, way] : clique.ways) {
+        std::erase_if(way, [&](const auto& one) { return std::ranges::find(given, one) != given.end(); });
     }
 }
 
@@ -197,18 +137,28 @@ ncclResult_t end_group() {
         auto& device = dynamic_cast<AsyncDevice&>(HostDevice::device_of(stream));
         // In a graph, kernels have no turns of their own: one follows the other.
         const auto turn = HostDevice::is_capturing(stream) ? std::nullopt : std::optional{device.take_turn()};
-        HostDevice::begin_on(stream, [clique = comm->clique, rank = comm->rank, ends, &device, turn] {
-            auto& counts = refit::testing_support::nccl_counts();
-            ++counts.kernels;
-            counts.domain_kernels += clique->is_split ? 1 : 0;
-            if (turn) {
-                device.await_turn(*turn);
-            }
-            run_kernel(*clique, rank, ends);
-            if (turn) {
-                device.end_turn();
-            }
-        });
+        const bool is_captured = HostDevice::is_capturing(stream);
+        const auto count = [outstanding = comm->outstanding](int change) {
+            const std::lock_guard lock{world().mutex};
+            *outstanding += change;
+        };
+        count(is_captured ? 0 : 1);
+        HostDevice::begin_on(
+            stream, [clique = comm->clique, rank = comm->rank, ends, &device, turn, is_captured, count] {
+                count(is_captured ? 1 : 0);
+                auto& counts = refit::testing_support::nccl_counts();
+                ++counts.kernels;
+                counts.domain_kernels += clique->is_split ? 1 : 0;
+                if (turn) {
+                    device.await_turn(*turn);
+                }
+                run_kernel(*clique, rank, ends);
+                if (turn) {
+                    device.end_turn();
+                }
+                count(-1);
+                world().changed.notify_all();
+            });
     }
     return ncclInProgress;
 }
@@ -270,14 +220,96 @@ ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* child, ncclC
     return ncclInProgress;
 }
 
+/// Of a revoked communicator nobody hears any more.
+bool is_broken(const ncclComm& comm) {
+    return comm.is_revoked ? comm.was_broken
+                           : comm.clique->is_aborted || (comm.has_failed && !world().fails_silently);
+}
+
+ncclResult_t shrink(
+    ncclComm_t comm, int* excluded, int count, ncclComm_t* child, ncclConfig_t* config, int flags) {
+    std::unique_lock lock{world().mutex};
+    Clique& clique = *comm->clique;
+    const std::vector<int> list{excluded, excluded + std::max(count, 0)};
+    const std::set<int> distinct{list.begin(), list.end()};
+    if (list.empty() || distinct.size() != list.size() || *distinct.begin() < 0 ||
+        *distinct.rbegin() >= clique.size || distinct.contains(comm->rank)) {
+        wrong("a shrink without whom it leaves out, or by one of these");
+        return ncclInvalidArgument;
+    }
+    if (comm->is_in_progress || config == nullptr || config->blocking != 0) {
+        wrong("a shrink that blocks, or of a communicator that has not settled");
+    }
+    if (is_broken(*comm)) {
+        return ncclRemoteError;
+    }
+    if (flags == exec::nccl::kShrinkAbort) {
+        const bool is_new = clique.stopped.insert(comm->rank).second;
+        world().changed.notify_all();
+        world().changed.wait(lock, [&] { return *comm->outstanding == 0; });
+        if (is_new) {
+            clique.stopped.erase(comm->rank);
+        }
+    } else if (*comm->outstanding > 0) {
+        wrong("a shrink beside what is outstanding");
+    }
+    clique.exclusions.resize(std::max(clique.exclusions.size(), comm->shrinks + 1));
+    auto& exclusions = clique.exclusions[comm->shrinks++];
+    exclusions[comm->rank] = list;
+    if (exclusions.begin()->second != list) {
+        wrong("ranks that leave out others in one shrink");
+    }
+    comm->child = child;
+    comm->is_shrinking = true;
+    comm->is_in_progress = true;
+    ++refit::testing_support::nccl_counts().shrinks;
+    return ncclInProgress;
+}
+
+ncclResult_t revoke(ncclComm_t comm, int flags) {
+    {
+        const std::lock_guard lock{world().mutex};
+        if (comm->is_revoked || flags != 0) {
+            wrong("a communicator is revoked twice");
+        }
+        comm->was_broken = is_broken(*comm);
+        comm->clique->stopped.insert(comm->rank);
+        comm->is_revoked = true;
+        comm->is_in_progress = true;
+    }
+    world().changed.notify_all();
+    return ncclInProgress;
+}
+
+/// The one that is left of it, once all who stay have called.
+void give_shrunk(ncclComm& comm) {
+    const auto& exclusions = comm.clique->exclusions[comm.shrinks - 1];
+    const auto& own = exclusions.at(comm.rank);
+    const auto size = comm.clique->size - static_cast<int>(own.size());
+    if (static_cast<int>(exclusions.size()) == size) {
+        const auto below = std::ranges::count_if(own, [&](int rank) { return rank < comm.rank; });
+        *comm.child = joined(comm.id + "/less/" + std::to_string(comm.shrinks),
+                             size,
+                             comm.rank - static_cast<int>(below),
+                             false);
+        comm.child = nullptr;
+        comm.is_shrinking = false;
+    }
+}
+
 /// What was called is done by the second look at the state, once all have called it.
 ncclResult_t get_async_error(ncclComm_t comm, ncclResult_t* state) {
     const std::lock_guard lock{world().mutex};
     Clique& clique = *comm->clique;
     *state = ncclInProgress;
-    if (clique.is_aborted || (comm->has_failed && !world().fails_silently)) {
+    if (is_broken(*comm)) {
         *state = ncclRemoteError;
-    } else if (clique.joined == clique.size && comm->child == nullptr && !comm->has_failed) {
+    } else if (comm->is_revoked && *comm->outstanding > 0) {
+        *state = ncclInProgress;
+    } else if (comm->is_shrinking) {
+        give_shrunk(*comm);
+    } else if (clique.joined == clique.size && comm->child == nullptr &&
+               (comm->is_revoked || !comm->has_failed)) {
         *state = std::exchange(comm->is_in_progress, false) ? ncclInProgress : ncclSuccess;
     } else if (comm->child != nullptr &&
                clique.colors[comm->splits - 1].size() == static_cast<std::size_t>(clique.size)) {
@@ -302,6 +334,12 @@ ncclResult_t get_async_error(ncclComm_t comm, ncclResult_t* state) {
 
 ncclResult_t finalize(ncclComm_t comm) {
     const std::lock_guard lock{world().mutex};
+    if (is_gone) {
+        return ncclSystemError;
+    }
+    if (comm->is_revoked) {
+        wrong("a revoked communicator is finalized");
+    }
     comm->is_in_progress = true;
     return ncclInProgress;
 }
@@ -322,7 +360,8 @@ ncclResult_t destroy(ncclComm_t comm) {
 ncclResult_t abort_comm(ncclComm_t comm) {
     {
         const std::lock_guard lock{world().mutex};
-        comm->clique->is_aborted = true;
+        comm->clique->is_aborted = comm->clique->is_aborted || !is_silent;
+        comm->clique->stopped.insert(comm->rank);
     }
     world().changed.notify_all();
     --refit::testing_support::nccl_counts().communicators;
@@ -407,6 +446,7 @@ void reset_nccl() {
     world().faults.clear();
     world().groups_left = -1;
     nccl_counts().splits = 0;
+    nccl_counts().shrinks = 0;
     nccl_counts().kernels = 0;
     nccl_counts().domain_kernels = 0;
 }
@@ -422,12 +462,19 @@ void fail_groups_after(int groups, bool silently) {
     world().groups_left = groups;
 }
 
+void vanish(bool aloud) {
+    fake::is_gone = true;
+    fake::is_silent = !aloud;
+}
+
 exec::nccl::Library fake_nccl() {
     exec::nccl::Library library;
     library.get_version = &fake::get_version;
     library.get_unique_id = &fake::get_unique_id;
     library.comm_init_rank_config = &fake::init;
     library.comm_split = &fake::split;
+    library.comm_shrink = &fake::shrink;
+    library.comm_revoke = &fake::revoke;
     library.comm_get_async_error = &fake::get_async_error;
     library.comm_finalize = &fake::finalize;
     library.comm_destroy = &fake::destroy;

@@ -116,6 +116,11 @@ public:
     }
     Result<bool> is_idle() override { return !is_stuck_; }
 
+    void clear() noexcept override {
+        memory_.clear();
+        marks_.clear();
+        graphs_.clear();
+    }
     Result<void> open_streams(std::uint32_t count) override {
         while (streams_.size() < count) {
             streams_.push_back(std::make_unique<Stream>(this, static_cast<std::uint32_t>(streams_.size())));

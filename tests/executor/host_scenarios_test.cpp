@@ -95,7 +95,7 @@ int run_all(Dice& dice, const Scenario& scenario, std::uint64_t seed) {
                      ranks_text(scenario.cluster.losses().absent()));
         const program::Schedule schedule{*plan, workload, scenario.cluster.train_gpus(), settings};
         // Groups of NCCL, too: with a communicator of all alone, and with one for each domain.
-        const auto domains = domains_to_split(testing_support::starts_of(scenario.cluster), schedule.ranks());
+        const auto domains = domains_to_split(testing_support::starts_of(scenario.cluster), schedule.ranks(), schedule.members());
         EXPECT_EQ(testing_support::fault_of_groups(schedule, domains), "");
         EXPECT_EQ(testing_support::fault_of_groups(schedule, {}), "");
         Job job;

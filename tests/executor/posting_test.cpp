@@ -174,7 +174,7 @@ TEST(Posting, GroupsOfAllRanksMatchAndNeverWaitForEachOtherInARing) {
                     for (std::uint32_t rank = 0; rank < schedule.ranks(); rank += size) {
                         starts.push_back(rank);
                     }
-                    EXPECT_EQ(fault_of_groups(schedule, domains_to_split(starts, schedule.ranks())), "")
+                    EXPECT_EQ(fault_of_groups(schedule, domains_to_split(starts, schedule.ranks(), schedule.members())), "")
                         << seed << ", " << name_of(plan.method) << ", domains of " << size;
                 }
                 ++plans;
@@ -204,10 +204,17 @@ TEST(Posting, KeepsWhatStaysInADomainApart) {
 }
 
 TEST(Posting, SplitsWhereThereAreSeveralDomainsAndOneOfSeveralRanks) {
-    EXPECT_TRUE(domains_to_split(std::vector{0U}, 8).empty());
-    EXPECT_TRUE(domains_to_split(std::vector{0U, 1U, 2U}, 3).empty());
-    EXPECT_EQ(domains_to_split(std::vector{0U, 1U, 2U}, 4), (std::vector{0U, 1U, 2U, 2U}));
-    EXPECT_EQ(domains_to_split(std::vector{0U, 3U}, 5), (std::vector{0U, 0U, 0U, 1U, 1U}));
+    const std::vector all{0U, 1U, 2U, 3U, 4U};
+    const auto first = [&](std::size_t count) { return std::span{all}.first(count); };
+    EXPECT_TRUE(domains_to_split(std::vector{0U}, 5, all).empty());
+    EXPECT_TRUE(domains_to_split({}, 5, all).empty());
+    EXPECT_TRUE(domains_to_split(std::vector{0U, 1U, 2U}, 3, first(3)).empty());
+    EXPECT_EQ(domains_to_split(std::vector{0U, 1U, 2U}, 4, first(4)), (std::vector{0U, 1U, 2U, 2U}));
+    EXPECT_EQ(domains_to_split(std::vector{0U, 3U}, 5, all), (std::vector{0U, 0U, 0U, 1U, 1U}));
+    // Of those who are left, no two are of one domain, or all are.
+    EXPECT_TRUE(domains_to_split(std::vector{0U, 3U}, 5, std::vector{1U, 4U}).empty());
+    EXPECT_TRUE(domains_to_split(std::vector{0U, 3U}, 5, first(3)).empty());
+    EXPECT_FALSE(domains_to_split(std::vector{0U, 3U}, 5, std::vector{0U, 2U, 4U}).empty());
 }
 
 // Direct transfers read sources and write destinations once: a group waits only for the one that had its

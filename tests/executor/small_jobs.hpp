@@ -50,12 +50,33 @@ struct SmallJob {
 inline constexpr Method kMethods[] = {
     Method::kGatherBroadcast, Method::kDirect, Method::kStriped, Method::kOptimal};
 
+/// The workload of those who are left. Pre: one stage; each shard has a holder left, and so has each engine.
+inline Workload workload_without(const study::Layout& layout, const Losses& losses) {
+    const auto without = [&](const Distribution& whole, std::uint32_t first) {
+        std::vector<Shard> shards{whole.shards().begin(), whole.shards().end()};
+        for (Shard& shard : shards) {
+            std::erase_if(shard.members,
+                          [&](std::uint32_t member) { return losses.is_absent(first + member); });
+        }
+        return Distribution{{whole.shape().begin(), whole.shape().end()}, std::move(shards)};
+    };
+    const auto whole = study::workload_of(layout);
+    std::vector<WorkloadClass> classes{whole.classes().begin(), whole.classes().end()};
+    for (auto& entry : classes) {
+        entry.source = without(entry.source, 0);
+        entry.destinations.front() = without(entry.destinations.front(), layout.trainers());
+    }
+    return Workload::of(std::move(classes), 1, layout.trainers(), layout.generators(), losses);
+}
+
+/// `losses`: as workload_without takes them.
 inline SmallJob job_of(const std::string& name,
                        const study::Layout& layout,
                        Method method,
-                       std::uint32_t gpus_per_node) {
-    Cluster cluster = small_cluster(layout.trainers(), layout.generators(), gpus_per_node);
-    Workload workload = study::workload_of(layout);
+                       std::uint32_t gpus_per_node,
+                       const Losses& losses = {}) {
+    Cluster cluster = small_cluster(layout.trainers(), layout.generators(), gpus_per_node).without(losses);
+    Workload workload = losses.empty() ? study::workload_of(layout) : workload_without(layout, losses);
     Plan plan = make_plan(method, cluster, port_rates(cluster, 1, 1), workload).value();
     return {
         name + ", " + std::string{name_of(method)}, std::move(cluster), std::move(workload), std::move(plan)};

@@ -176,7 +176,7 @@ TEST(Losses, LetAPeerSendWhatTheLostTrainerHeld) {
 /// TP2 and EP4 of ETP1 join the places 0 to 3 and 4 to 7 of both stages. Who lost a peer leaves the gather.
 TEST(Losses, LeaveTheGatherToBlocksThatLostNobody) {
     const auto gatherers = gatherers_of(experts("11"));
-    EXPECT_EQ(gatherers.places, (std::vector<std::vector<std::uint32_t>>{{4, 5, 6, 7}}));
+    EXPECT_EQ(gatherers.places, (std::vector<std::vector<std::uint32_t>>{{4, 5, 6, 7}, {4, 5, 6, 7}}));
     EXPECT_FALSE(gatherers.is_plain);
     const auto scenario = experts("11");
     const auto plan = make_plan(Method::kGatherBroadcast, scenario, Workload::make(scenario)).value();
@@ -190,9 +190,45 @@ TEST(Losses, LeaveTheGatherToBlocksThatLostNobody) {
     const auto& broadcast = plan.groups[plan.stages.back().collectives.front().groups].front();
     EXPECT_EQ(broadcast.front(), RankId{4});
     EXPECT_EQ(broadcast.size(), 23U);
-    // Both blocks lost one: the first holders of each shard gather, which rank 1, not 0, leads.
-    EXPECT_TRUE(gatherers_of(experts("0,7")).is_plain);
-    EXPECT_EQ(gatherers_of(experts("0,7")).first, RankId{1});
+    // Both blocks lost one in both stages: the first holders of each shard gather, which rank 1, not 0,
+    // leads.
+    EXPECT_TRUE(gatherers_of(experts("0,7,8,15")).is_plain);
+    EXPECT_EQ(gatherers_of(experts("0,7,8,15")).first, RankId{1});
+}
+
+/// Both blocks of the first stage lost one, none of the second, which gathers: 8 to 15. Of places 0 and 7 of
+/// the first stage it gets what rank 2 (TP) and rank 4 (EP), and 1 and 3, hold as well. 12 lost leaves it the
+/// block of 8.
+TEST(Losses, LeaveTheGatherToStagesThatAreWhole) {
+    const auto gatherers = gatherers_of(experts("0,7"));
+    EXPECT_EQ(gatherers.places, (std::vector<std::vector<std::uint32_t>>{{}, {0, 1, 2, 3, 4, 5, 6, 7}}));
+    EXPECT_EQ(gatherers.roots.front().front(), RankId{8});
+    EXPECT_FALSE(gatherers.is_plain);
+    EXPECT_EQ(gatherers_of(experts("0,7,12")).places.back(), (std::vector<std::uint32_t>{0, 1, 2, 3}));
+    for (const auto* lost : {"0,7", "0,7,12", "3,4,11"}) {
+        const auto scenario = experts(lost);
+        const auto workload = Workload::make(scenario);
+        const auto plan = make_plan(Method::kGatherBroadcast, scenario, workload).value();
+        const auto faults = check_plan(plan, workload, scenario.cluster);
+        EXPECT_TRUE(faults.empty()) << lost << ": " << faults.front().message;
+    }
+    const auto scenario = experts("0,7");
+    const auto plan = make_plan(Method::kGatherBroadcast, scenario, Workload::make(scenario)).value();
+    std::map<std::uint32_t, std::set<std::uint32_t>> holders;  // By taker in the second stage.
+    for (const auto& collective : plan.stages.front().collectives) {
+        for (const auto& group : plan.groups[collective.groups]) {
+            const bool is_broadcast = collective.role == CollectiveRole::kPipelineBroadcast;
+            for (std::size_t i = 1; i < group.size() && is_broadcast && group.front().index() < 8; ++i) {
+                holders[group[i].index()].insert(group.front().index());
+            }
+        }
+    }
+    EXPECT_EQ(holders.size(), 8U);
+    EXPECT_EQ(holders[8], (std::set<std::uint32_t>{2, 4}));
+    EXPECT_EQ(holders[15], (std::set<std::uint32_t>{1, 3}));
+    EXPECT_EQ(holders[9], (std::set<std::uint32_t>{1}));
+    const auto& broadcast = plan.groups[plan.stages.back().collectives.front().groups].front();
+    EXPECT_EQ(broadcast.front(), RankId{8});
 }
 
 /// Stages that gather for themselves lose only their own blocks.
@@ -222,7 +258,7 @@ TEST(Losses, LeaveEachStageItsOwnRoots) {
     auto pairs = fewer;
     pairs.engine.options = scenario.engine.options;
     EXPECT_TRUE(make_plan(Method::kGatherBroadcast, pairs, Workload::make(pairs)));
-    auto plain = experts("0,7");
+    auto plain = experts("0,7,8,15");
     plain.engine.options = scenario.engine.options;
     EXPECT_EQ(make_plan(Method::kGatherBroadcast, plain, Workload::make(plain)).error().front().rule,
               "broadcast-pairs");

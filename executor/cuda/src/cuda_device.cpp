@@ -34,12 +34,7 @@ public:
     CudaDevice(int index, std::unique_ptr<Allocator> allocator)
         : index_{index}, allocator_{std::move(allocator)} {}
     ~CudaDevice() override {
-        cudaSetDevice(index_);
-        for (void* memory : memory_) {
-            allocator_->release(memory);
-        }
-        std::ranges::for_each(graphs_, cudaGraphExecDestroy);
-        std::ranges::for_each(marks_, cudaEventDestroy);
+        clear();
         if (event_ != nullptr) {
             cudaEventDestroy(event_);
         }
@@ -63,6 +58,18 @@ public:
             return done;
         }
         return check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+    }
+
+    void clear() noexcept override {
+        cudaSetDevice(index_);
+        for (void* memory : memory_) {
+            allocator_->release(memory);
+        }
+        std::ranges::for_each(graphs_, cudaGraphExecDestroy);
+        std::ranges::for_each(marks_, cudaEventDestroy);
+        memory_.clear();
+        graphs_.clear();
+        marks_.clear();
     }
 
     Result<void> open_streams(std::uint32_t count) override {

@@ -13,6 +13,8 @@ namespace refit::exec {
 /// waits for a mark. Calls of Device are those of stream 0. Streams and marks go with the device.
 class StreamDevice : public Device {
 public:
+    /// Frees all memory, marks and graphs; streams stay. Pre: all is over that was begun.
+    virtual void clear() noexcept = 0;
     /// Makes streams 1 to `count` - 1 beside 0.
     [[nodiscard]] virtual Result<void> open_streams(std::uint32_t count) = 0;
     /// As CUDA knows it: cudaStream_t.

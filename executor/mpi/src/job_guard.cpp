@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "refit/exec/mpi_transport.hpp"
+#include "refit/wrap.hpp"
 #include "watchdog.hpp"
 
 namespace refit::exec {
@@ -65,8 +66,8 @@ struct JobGuard::State {
         : watchdog{deadline, [a_rank, deadline, describe = std::move(describe)] {
                        const std::string text = "refit-exec: rank " + std::to_string(a_rank) +
                                                 ": no progress for " + std::to_string(deadline.count()) +
-                                                " ms " + describe() + "\n";
-                       std::fputs(text.c_str(), stderr);
+                                                " ms " + describe();
+                       std::fputs((wrap(text, 100, 0) + "\n").c_str(), stderr);
                        std::fflush(stderr);
                        remove_segments();
                        _exit(kNoProgress);

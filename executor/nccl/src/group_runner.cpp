@@ -5,6 +5,7 @@
 #include <array>
 #include <thread>
 
+#include "device_transport.hpp"
 #include "device_waves.hpp"
 
 namespace refit::exec::nccl {
@@ -61,6 +62,9 @@ Result<void> GroupRunner::prepare(const program::RankProgram& program,
                                   std::uint64_t staging) {
     program_ = &program;
     steps_.clear();
+    graphs_.clear();
+    joins_.clear();
+    spoiled_ = 0;
     for (auto& group : groups) {
         steps_.push_back({std::move(group), {}, {}, {}});
     }
@@ -189,7 +193,8 @@ Result<void> GroupRunner::post(const Step& step, Clock::time_point end) {
     const auto ended = library_.check(library_.group_end(), "ncclGroupEnd");
     posted = posted ? ended : posted;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-    posted = posted ? library_.settle(comm_of(step.group), "ncclGroupEnd", left) : posted;
+    posted = posted ? library_.settle(comm_of(step.group), "ncclGroupEnd", left, [this] { return health(); })
+                    : posted;
     if (!posted && posted.error().front().rule == "deadline") {
         return late(step);
     }
@@ -204,7 +209,7 @@ Result<void> GroupRunner::post(const Operation& operation, const StagedMessage& 
     const auto comm = comm_of(step.group);
     auto* const stream = device_.stream(stream_of(step.group.channel, Phase::kWire));
     const auto peer = step.group.channel == Channel::kDomain ? comms_.in_domain(operation.peer)
-                                                             : static_cast<int>(operation.peer);
+                                                             : comms_.in_all(operation.peer);
     switch (operation.kind) {
         case OperationKind::kSend:
             return library_.check(library_.send(memory, message.bytes, ncclInt8, peer, comm, stream),
@@ -306,7 +311,7 @@ Result<void> GroupRunner::until(std::uint32_t mark, Clock::time_point end, const
         if (*is_passed) {
             return {};
         }
-        if (auto sound = comms_.health(); !sound) {
+        if (auto sound = health(); !sound) {
             return sound;
         }
         if (Clock::now() >= end) {
@@ -314,6 +319,21 @@ Result<void> GroupRunner::until(std::uint32_t mark, Clock::time_point end, const
         }
         std::this_thread::yield();
     }
+}
+
+Result<void> GroupRunner::health() const {
+    constexpr std::chrono::milliseconds kGlance{5};
+    if (auto sound = comms_.health(); !sound || Clock::now() < looked_ + kGlance) {
+        return sound;
+    }
+    looked_ = Clock::now();
+    if (is_broken_()) {
+        return fail(ErrorCode::kInfeasible,
+                    "rank-died",
+                    "rank " + std::to_string(program_ == nullptr ? 0 : program_->rank) +
+                        " heard that another one is gone or gave up");
+    }
+    return {};
 }
 
 Result<void> GroupRunner::slow_down(Clock::duration pause, Clock::time_point end, const Step& step) const {
@@ -337,7 +357,7 @@ Result<void> GroupRunner::until_idle(Clock::time_point end) const {
         if (*is_idle) {
             return {};
         }
-        if (auto sound = comms_.health(); !sound) {
+        if (auto sound = health(); !sound) {
             return sound;
         }
         if (Clock::now() >= end) {
@@ -348,6 +368,17 @@ Result<void> GroupRunner::until_idle(Clock::time_point end) const {
         }
         std::this_thread::yield();
     }
+}
+
+Result<void> GroupRunner::until_at_rest(Clock::time_point end) const {
+    for (std::uint32_t stream = 1; stream < joins_.size(); ++stream) {
+        auto done = device_.set_mark(joins_[stream], stream);
+        done = done ? device_.await_mark(0, joins_[stream]) : done;
+        if (!done) {
+            return done;
+        }
+    }
+    return exec::settle(device_, std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
 }
 
 Result<std::vector<double>> GroupRunner::run_graphs(std::vector<double> times, Clock::time_point end) {

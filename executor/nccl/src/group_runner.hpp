@@ -33,14 +33,19 @@ struct Suffering {
 /// says of the peers.
 class GroupRunner {
 public:
-    GroupRunner(const Library& library, StreamDevice& device, const Communicators& comms)
-        : library_{library}, device_{device}, comms_{comms} {}
+    /// `is_broken`: whether another rank is gone, as far as others than NCCL know.
+    GroupRunner(const Library& library,
+                StreamDevice& device,
+                const Communicators& comms,
+                std::function<bool()> is_broken)
+        : library_{library}, device_{device}, comms_{comms}, is_broken_{std::move(is_broken)} {}
 
     /// Bytes of staging that groups take: two of each channel's largest.
     [[nodiscard]] static std::uint64_t staging_bytes(const program::RankProgram& program,
                                                      std::span<const PostedGroup> groups,
                                                      const RankView& view);
-    /// Pre: `program` outlives this; `staging` has staging_bytes.
+    /// Forgets what was prepared before. Pre: `program` outlives this; `staging` has staging_bytes; the
+    /// device is at rest.
     [[nodiscard]] Result<void> prepare(const program::RankProgram& program,
                                        std::vector<PostedGroup> groups,
                                        const RankView& view,
@@ -61,6 +66,8 @@ public:
 
     /// Waits until stream 0 is idle. Errors: as run.
     [[nodiscard]] Result<void> until_idle(Clock::time_point end) const;
+    /// Waits until all streams are idle, whatever NCCL and others say. Errors: of the device; "deadline".
+    [[nodiscard]] Result<void> until_at_rest(Clock::time_point end) const;
 
 private:
     struct Step {
@@ -103,10 +110,14 @@ private:
     }
     [[nodiscard]] ncclComm_t comm_of(const PostedGroup& group) const;
     [[nodiscard]] Failure late(const Step& step) const;
+    /// What NCCL and others know of the peers.
+    [[nodiscard]] Result<void> health() const;
 
     const Library& library_;
     StreamDevice& device_;
     const Communicators& comms_;
+    std::function<bool()> is_broken_;
+    mutable Clock::time_point looked_{};  ///< When others were asked last.
     const program::RankProgram* program_ = nullptr;
     std::vector<Step> steps_;
     std::vector<Graph> graphs_;

@@ -21,7 +21,20 @@ void bind(void* library, const char* name, Function& function, std::string& miss
     }
 }
 
+/// Source: NCCL_VERSION in nccl.h, from 2.9 on.
+std::string version_text(int code) {
+    return std::to_string(code / 10000) + "." + std::to_string(code / 100 % 100) + "." +
+           std::to_string(code % 100);
+}
+
 }  // namespace
+
+std::string Library::lacks(const char* function, int since) const {
+    int version = 0;
+    get_version(&version);
+    return "NCCL " + version_text(version) + " has no " + function + ", which takes " + version_text(since) +
+           " or later";
+}
 
 Result<Library> Library::open() {
     void* const library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -49,6 +62,9 @@ Result<Library> Library::open() {
     bind(library, "ncclBroadcast", functions.broadcast, missing);
     bind(library, "ncclGetErrorString", functions.get_error_string, missing);
     bind(library, "ncclGetLastError", functions.get_last_error, missing);
+    std::string optional;
+    bind(library, "ncclCommShrink", functions.comm_shrink, optional);
+    bind(library, "ncclCommRevoke", functions.comm_revoke, optional);
     if (!missing.empty()) {
         return unsupported("this machine's NCCL has no " + missing + "; version 2.19 or later does");
     }
@@ -64,7 +80,10 @@ Result<void> Library::check(ncclResult_t code, const char* call) const {
                 std::string{call} + ": " + get_error_string(code) + "; " + get_last_error(nullptr));
 }
 
-Result<void> Library::settle(ncclComm_t comm, const char* call, std::chrono::milliseconds deadline) const {
+Result<void> Library::settle(ncclComm_t comm,
+                             const char* call,
+                             std::chrono::milliseconds deadline,
+                             const std::function<Result<void>()>& trouble) const {
     const auto end = std::chrono::steady_clock::now() + deadline;
     while (true) {
         ncclResult_t state = ncclSuccess;
@@ -79,6 +98,9 @@ Result<void> Library::settle(ncclComm_t comm, const char* call, std::chrono::mil
                 ErrorCode::kInfeasible,
                 "deadline",
                 std::string{call} + " was not done after " + std::to_string(deadline.count()) + " ms");
+        }
+        if (auto sound = trouble ? trouble() : Result<void>{}; !sound) {
+            return sound;
         }
         std::this_thread::yield();
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include <nccl.h>
@@ -9,6 +10,16 @@
 #include "refit/result.hpp"
 
 namespace refit::exec::nccl {
+
+/// What nccl.h has since 2.27.3 and 2.28.7: this builds with older ones, too. Source: nccl.h of NCCL 2.28.9.
+using CommShrink = ncclResult_t (*)(
+    ncclComm_t comm, int* excluded, int excluded_count, ncclComm_t* shrunk, ncclConfig_t* config, int flags);
+using CommRevoke = ncclResult_t (*)(ncclComm_t comm, int flags);
+inline constexpr int kShrinkDefault = 0;  ///< Pre: the parent has nothing outstanding.
+inline constexpr int kShrinkAbort = 1;    ///< Ends first what the parent has outstanding.
+inline constexpr int kRevokeDefault = 0;
+inline constexpr int kShrinkSince = 22703;
+inline constexpr int kRevokeSince = 22807;
 
 /// The functions of NCCL that the transport calls, from the library that was found at run time.
 struct Library {
@@ -31,17 +42,23 @@ struct Library {
     decltype(&::ncclBroadcast) broadcast = nullptr;
     decltype(&::ncclGetErrorString) get_error_string = nullptr;
     decltype(&::ncclGetLastError) get_last_error = nullptr;
+    CommShrink comm_shrink = nullptr;  ///< Null where this NCCL has none.
+    CommRevoke comm_revoke = nullptr;  ///< As above.
 
     /// Opened once, and never closed: NCCL leaves threads behind.
     /// Errors: kUnsupported, "transport", naming what is missing.
     [[nodiscard]] static Result<Library> open();
 
+    /// "NCCL 2.26.2 has no ncclCommShrink, which takes 2.27.3 or later". `since`: as ncclGetVersion counts.
+    [[nodiscard]] std::string lacks(const char* function, int since) const;
     /// Nothing where a call went well or goes on; else its name and NCCL's words.
     [[nodiscard]] Result<void> check(ncclResult_t code, const char* call) const;
-    /// Polls a communicator until what it was told to do has been begun. Errors: NCCL's own; "deadline".
+    /// Polls a communicator until what it was told to do has been begun. Errors: NCCL's own; "deadline"; that
+    /// of `trouble`, which is asked meanwhile and may be empty.
     [[nodiscard]] Result<void> settle(ncclComm_t comm,
                                       const char* call,
-                                      std::chrono::milliseconds deadline) const;
+                                      std::chrono::milliseconds deadline,
+                                      const std::function<Result<void>()>& trouble = {}) const;
 };
 
 }  // namespace refit::exec::nccl

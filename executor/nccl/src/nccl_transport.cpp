@@ -2,6 +2,7 @@
 #include "refit/exec/nccl_transport.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -19,12 +20,17 @@
 #include "group_runner.hpp"
 #include "nccl_transport_on.hpp"
 #include "refit/exec/posting.hpp"
+#include "refit/losses.hpp"
 
 namespace refit::exec {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using program::RankProgram;
+
+/// How long those who are left wait for the others, after one gave up: all look at the clock and at the
+/// control plane all the time, so who says nothing for so long is stopped.
+constexpr std::chrono::milliseconds kPatience{3000};
 
 /// What generators serve before the first refit.
 constexpr std::uint64_t kOldVersion = 0;
@@ -48,7 +54,7 @@ public:
         return memory;
     }
     void release(void* memory) noexcept override {
-        if (messages_.contains(memory)) {
+        if (messages_.erase(memory) == 1) {
             library_.mem_free(memory);
         } else {
             plain_->release(memory);
@@ -80,14 +86,16 @@ public:
                   std::unique_ptr<StreamDevice> device,
                   nccl::ForMessages for_messages,
                   const ProcessPlace& place,
-                  Rendezvous rendezvous)
+                  Rendezvous rendezvous,
+                  nccl::Strike strike)
         : library_{library},
           place_{place},
+          strike_{std::move(strike)},
           rendezvous_{std::move(rendezvous)},
           device_{std::move(device)},
           for_messages_{std::move(for_messages)},
           comms_{library_},
-          runner_{library_, *device_, comms_} {}
+          runner_{library_, *device_, comms_, [this] { return control_->is_broken(); }} {}
 
     ~NcclTransport() override {
         if (is_sound_ && comms_.all() != nullptr) {
@@ -103,35 +111,60 @@ public:
     [[nodiscard]] std::string machine() const override {
         int version = 0;
         library_.get_version(&version);
-        const std::string parts = domains_.empty() ? "" : ", a communicator for each domain";
-        return std::to_string(place_.ranks) + " processes under NCCL " + std::to_string(version) + parts +
+        const std::string parts = membership_.domains.empty() ? "" : ", a communicator for each domain";
+        return std::to_string(members().size()) + " processes under NCCL " + std::to_string(version) + parts +
                (runner_.has_graphs() ? ", CUDA graphs" : "") + ", the first on " + device_->describe();
     }
 
     Result<void> prepare(const Job& job) override {
         job_ = job;
-        if (job.schedule->ranks() != place_.ranks) {
+        goes_on_ = control_ != nullptr;
+        after_failure_ = !failed_.empty();
+        failed_.clear();
+        is_sound_ = false;
+        if (goes_on_) {
+            control_->keep(members());
+        } else if (auto joined = join_job(place_, rendezvous_, job.deadline, members()); joined) {
+            control_ = std::move(*joined);
+            membership_.rank = place_.rank < members().size() ? members()[place_.rank] : place_.rank;
+        } else {
+            return Failure{joined.error()};
+        }
+        membership_.members = members();
+        membership_.domains = job.one_communicator
+                                  ? std::vector<std::uint32_t>{}
+                                  : domains_to_split(job.domain_starts, job.schedule->ranks(), members());
+        // A process that leaves out other ranks than the rest must hear of it from them, so all meet first.
+        if (auto done = greet(); !done) {
+            return done;
+        }
+        if (!goes_on_ && members().size() != place_.ranks) {
             return fail(ErrorCode::kInvalidInput,
                         "rank-count",
-                        "the plan is for " + std::to_string(job.schedule->ranks()) +
-                            " ranks and this job has " + std::to_string(place_.ranks));
+                        "the plan is for " + std::to_string(members().size()) + " ranks and this job has " +
+                            std::to_string(place_.ranks));
         }
-        auto control = join_job(place_, rendezvous_, job.deadline);
-        if (!control) {
-            return Failure{control.error()};
-        }
-        control_ = std::move(*control);
-        program_ = job.schedule->program_of(place_.rank);
-        domains_ = job.one_communicator ? std::vector<std::uint32_t>{}
-                                        : domains_to_split(job.domain_starts, place_.ranks);
-        groups_ = posted_groups(program_, domains_);
-        for (auto step : {&NcclTransport::greet, &NcclTransport::allocate_all, &NcclTransport::connect}) {
+        program_ = job.schedule->program_of(membership_.rank);
+        groups_ = posted_groups(program_, membership_.domains);
+        // Memory of before is free once nothing runs any more, and that ends with the communicators.
+        const auto steps =
+            goes_on_
+                ? std::array{&NcclTransport::connect, &NcclTransport::rest, &NcclTransport::allocate_all}
+                : std::array{&NcclTransport::rest, &NcclTransport::allocate_all, &NcclTransport::connect};
+        for (auto step : steps) {
             if (auto done = (this->*step)(); !done) {
                 return done;
             }
         }
+        if (auto done = enroll_all(); !done) {
+            return done;
+        }
         is_sound_ = true;
-        return watched(begin_fill_served(*device_, program_, workload(), memory_, kOldVersion));
+        has_flipped_ = false;
+        runs_ = 0;
+        auto done = watched(begin_fill_served(*device_, program_, workload(), memory_, kOldVersion));
+        // Who leaves now must not be missed by others who are not as far.
+        return done && job.shrinks ? meet() : done;
     }
 
     Result<void> fill(std::uint64_t version) override {
@@ -181,16 +214,25 @@ public:
             return stand;
         }
         const auto all = control_->exchange(stand ? "1" : "0", job_.deadline);
-        return all && std::ranges::count(*all, "1") == place_.ranks;
+        return all && std::ranges::count(*all, "1") == std::ssize(*all);
     }
 
+    [[nodiscard]] std::vector<std::uint32_t> failed_ranks() const override { return failed_; }
+    [[nodiscard]] std::optional<std::uint32_t> own_rank() const override { return membership_.rank; }
+    [[nodiscard]] bool can_go_on() const override {
+        return control_ && job_.shrinks && (is_sound_ || !failed_.empty());
+    }
+    [[nodiscard]] std::optional<Connecting> connecting() const override { return comms_.connecting(); }
+
 private:
+    /// The ranks that the processes are, in their order.
+    [[nodiscard]] const std::vector<std::uint32_t>& members() const { return job_.schedule->members(); }
     [[nodiscard]] const Workload& workload() const { return job_.schedule->workload(); }
 
     [[nodiscard]] nccl::Suffering suffering() const {
         nccl::Suffering suffering;
         for (const Injection& injection : job_.injections) {
-            if (injection.rank != place_.rank) {
+            if (injection.rank != membership_.rank) {
                 continue;
             }
             if (injection.kind == InjectionKind::kSlows) {
@@ -198,9 +240,9 @@ private:
             } else if (injection.kind == InjectionKind::kCorrupts) {
                 suffering.corrupt_wave = injection.wave;
             } else if (injection.kind == InjectionKind::kDies || injection.kind == InjectionKind::kStalls) {
-                suffering.before_wave = [injection](std::uint32_t wave) {
+                suffering.before_wave = [this, injection](std::uint32_t wave) {
                     if (wave == injection.wave) {
-                        raise(injection.kind == InjectionKind::kDies ? SIGKILL : SIGSTOP);
+                        strike_(injection.kind);
                     }
                 };
             }
@@ -219,7 +261,7 @@ private:
         if (!told) {
             return Failure{told.error()};
         }
-        if (std::ranges::count(*told, "1") != place_.ranks) {
+        if (std::ranges::count(*told, "1") != std::ssize(*told)) {
             return {};
         }
         const auto captured = runner_.capture(job_.deadline);
@@ -230,16 +272,33 @@ private:
         if (!all) {
             return Failure{all.error()};
         }
-        if (std::ranges::count(*all, "1") != place_.ranks) {
+        if (std::ranges::count(*all, "1") != std::ssize(*all)) {
             runner_.drop_graphs();
         }
         return {};
     }
 
-    Failure given_up(const Faults& faults) {
+    /// Asks, with all others who gave up, who is left.
+    Failure given_up(Faults faults) {
         is_sound_ = false;
-        comms_.abort();
-        return fail(faults);
+        const bool can_shrink = job_.shrinks && comms_.revoke();
+        if (!can_shrink) {
+            comms_.abort();
+        }
+        const auto gone = control_->muster(std::min(job_.deadline, kPatience));
+        failed_ = gone ? *gone : std::vector<std::uint32_t>{};
+        if (failed_.empty()) {
+            comms_.abort();
+        } else {
+            const std::string who = (failed_.size() == 1 ? "rank " : "ranks ") + ranks_text(failed_);
+            faults.insert(
+                faults.begin(),
+                {ErrorCode::kInfeasible,
+                 "rank-died",
+                 who + (failed_.size() == 1 ? " is" : " are") + " gone or stopped; the others answer",
+                 {}});
+        }
+        return fail(std::move(faults));
     }
 
     Result<void> meet() {
@@ -248,13 +307,14 @@ private:
     }
 
     Result<void> greet() {
-        Greeting own{place_.rank, kProtocol, program_.digest};
-        own.protocol += strikes(job_.injections, InjectionKind::kOtherVersion, place_.rank) ? 1U : 0U;
+        const auto rank = membership_.rank;
+        Greeting own{rank, kProtocol, job_.schedule->digest()};
+        own.protocol += strikes(job_.injections, InjectionKind::kOtherVersion, rank) ? 1U : 0U;
         // Ranks that split unlike each other would wait for each other.
-        for (const std::uint32_t domain : domains_) {
+        for (const std::uint32_t domain : membership_.domains) {
             own.digest = own.digest * 0x100000001b3U ^ (domain + 1);
         }
-        own.digest ^= strikes(job_.injections, InjectionKind::kOtherPlan, place_.rank) ? 1U : 0U;
+        own.digest ^= strikes(job_.injections, InjectionKind::kOtherPlan, rank) ? 1U : 0U;
         const auto all = control_->exchange(bytes_of(own), job_.deadline);
         if (!all) {
             return Failure{all.error()};
@@ -267,7 +327,7 @@ private:
 
     /// All ranks fail where one does, and name the lowest.
     Result<void> allocate_all() {
-        const auto own = strikes(job_.injections, InjectionKind::kOutOfMemory, place_.rank)
+        const auto own = strikes(job_.injections, InjectionKind::kOutOfMemory, membership_.rank)
                              ? Result<void>{fail(Faults{cannot_allocate(program_)})}
                              : allocate_own();
         const auto all = control_->exchange(own ? "" : own.error().front().message, job_.deadline);
@@ -302,9 +362,25 @@ private:
     }
 
     Result<void> connect() {
-        if (auto made = comms_.make(program_, domains_, place_, *control_, job_.deadline); !made) {
-            return made;
+        comms_.strike_off();
+        return goes_on_ && job_.shrinks
+                   ? comms_.shrink(program_, membership_, after_failure_, *control_, job_.deadline)
+                   : comms_.make(program_, membership_, *control_, job_.deadline);
+    }
+
+    /// Frees what was allocated before.
+    Result<void> rest() {
+        if (goes_on_) {
+            if (auto done = runner_.until_at_rest(Clock::now() + job_.deadline); !done) {
+                return done;
+            }
+            device_->clear();
+            memory_ = {};
         }
+        return {};
+    }
+
+    Result<void> enroll_all() {
         for (std::size_t arena = 0; arena < program::kArenas; ++arena) {
             if (auto done = enroll(memory_.arenas[arena], program_.arena_bytes[arena]); !done) {
                 return done;
@@ -323,8 +399,9 @@ private:
     }
 
     /// Waits for stream 0, never without a look at the clock and at what NCCL says of the peers.
-    Result<void> watched(Result<void> begun) const {
-        return begun ? runner_.until_idle(Clock::now() + job_.deadline) : begun;
+    Result<void> watched(Result<void> begun) {
+        begun = begun ? runner_.until_idle(Clock::now() + job_.deadline) : begun;
+        return begun ? begun : Result<void>{given_up(begun.error())};
     }
 
     [[nodiscard]] Result<Compared> compare_own(bool is_served, std::uint64_t version) const {
@@ -343,10 +420,11 @@ private:
             return given_up(all.error());
         }
         Iteration iteration;
-        for (std::uint32_t rank = 0; rank < all->size(); ++rank) {
+        for (std::size_t place = 0; place < all->size(); ++place) {
             std::vector<double> times(mine.size());
-            std::memcpy(times.data(), (*all)[rank].data(), std::min((*all)[rank].size(), own.size()));
-            RankTimes& entry = iteration.ranks.emplace_back(RankTimes{rank, Seconds{times.front()}, {}});
+            std::memcpy(times.data(), (*all)[place].data(), std::min((*all)[place].size(), own.size()));
+            RankTimes& entry =
+                iteration.ranks.emplace_back(RankTimes{members().at(place), Seconds{times.front()}, {}});
             std::for_each(
                 times.begin() + 1, times.end(), [&](double time) { entry.stages.emplace_back(time); });
             iteration.seconds = std::max(iteration.seconds, entry.seconds);
@@ -356,13 +434,14 @@ private:
 
     nccl::Library library_;
     ProcessPlace place_;
+    nccl::Strike strike_;
     Rendezvous rendezvous_;
     Job job_;
     RankProgram program_;
     std::unique_ptr<ControlPlane> control_;
     std::unique_ptr<StreamDevice> device_;
     nccl::ForMessages for_messages_;
-    std::vector<std::uint32_t> domains_;  ///< By rank; or none.
+    nccl::Membership membership_;
     std::vector<PostedGroup> groups_;
     DeviceMemory memory_;
     std::uint64_t staging_ = 0;
@@ -370,6 +449,9 @@ private:
     nccl::Communicators comms_;  ///< Goes before the memory that is registered with it.
     nccl::GroupRunner runner_;
     std::uint32_t runs_ = 0;
+    std::vector<std::uint32_t> failed_;  ///< Ranks, after a failure.
+    bool goes_on_ = false;               ///< With what a larger job has left.
+    bool after_failure_ = false;         ///< Of that.
     bool is_sound_ = false;
     bool has_flipped_ = false;
 };
@@ -380,9 +462,10 @@ std::unique_ptr<Transport> nccl::make_transport_on(const Library& library,
                                                    std::unique_ptr<StreamDevice> device,
                                                    ForMessages for_messages,
                                                    const ProcessPlace& place,
-                                                   Rendezvous rendezvous) {
+                                                   Rendezvous rendezvous,
+                                                   Strike strike) {
     return std::make_unique<NcclTransport>(
-        library, std::move(device), std::move(for_messages), place, std::move(rendezvous));
+        library, std::move(device), std::move(for_messages), place, std::move(rendezvous), std::move(strike));
 }
 
 Result<std::unique_ptr<Transport>> make_nccl_transport(const ProcessPlace& place, Rendezvous rendezvous) {
@@ -405,7 +488,8 @@ Result<std::unique_ptr<Transport>> make_nccl_transport(const ProcessPlace& place
         std::move(*device),
         [messages](bool for_messages) { messages->set_for_messages(for_messages); },
         place,
-        std::move(rendezvous));
+        std::move(rendezvous),
+        [](InjectionKind kind) { raise(kind == InjectionKind::kDies ? SIGKILL : SIGSTOP); });
 }
 
 }  // namespace refit::exec

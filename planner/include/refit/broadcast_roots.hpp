@@ -21,15 +21,18 @@ struct SentPacks {
 
 /// Who gathers full parameters, and may broadcast them.
 struct Gatherers {
-    /// By sphere, trainers that gather the same: all, or each pipeline stage. Places of its ranks within their stages,
-    /// ascending, whose groups have lost nobody.
+    /// By pipeline stage, places of its ranks within it, ascending, whose groups have lost nobody: in no stage; or,
+    /// where there are no such places and all gather the same, in theirs.
     std::vector<std::vector<std::uint32_t>> places;
+    /// By sphere, trainers that gather the same, which are all or those of each pipeline stage: these ranks.
+    std::vector<std::vector<RankId>> roots;
     /// In some sphere there are none: the first of the holders that are left gather, and the first trainer broadcasts.
     bool is_plain = false;
     RankId first;  ///< Trainer that is left.
 };
 /// Groups of a framework are made anew without replicas that have lost a rank: TP, expert-TP and EP groups join places
-/// of a stage to blocks, pipeline broadcasts join stages.
+/// of a stage to blocks, pipeline broadcasts join stages. Where each block has lost a rank in some stage, those stages'
+/// blocks gather that are whole, and get from holders in the others what is left there.
 [[nodiscard]] Gatherers gatherers_of(const Scenario& scenario);
 
 /// Whether each pipeline stage gathers and sends what it holds: the option, unless nothing but the plain way is left.

@@ -363,4 +363,13 @@ std::string write_plan(const PlanFile& file, PlanEncoding encoding) {
     return std::move(stream).str();
 }
 
+bool is_same_job(const PlanFile& file, const Scenario& scenario, const Workload& workload) {
+    const auto written = [](const Workload& moved, std::uint32_t train_gpus, std::vector<std::uint32_t> starts) {
+        return write_plan({"", moved, Plan{}, train_gpus, std::move(starts)}, PlanEncoding::kCbor);
+    };
+    return file.train_gpus == scenario.cluster.train_gpus() && file.gpus() == scenario.cluster.gpus() &&
+           written(file.workload, file.train_gpus, file.domain_starts) ==
+               written(workload, scenario.cluster.train_gpus(), domain_starts(scenario.cluster));
+}
+
 }  // namespace refit::io

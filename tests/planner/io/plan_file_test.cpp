@@ -119,6 +119,15 @@ TEST(PlanFile, ReadsBackDealtBroadcastsAndPatterns) {
     }
 }
 
+TEST(PlanFile, IsOfTheSameJobWhateverTheMethodButNotOfOtherRanksOrWeights) {
+    const auto file = file_of("reshard-two-domains", Method::kDirect);
+    const auto is_same = [&](const Scenario& scenario) { return is_same_job(file, scenario, Workload::make(scenario)); };
+    EXPECT_TRUE(is_same(shipped_scenario("reshard-two-domains")));
+    EXPECT_FALSE(is_same(shipped_scenario("reshard-one-domain")));
+    EXPECT_FALSE(is_same(shipped_scenario("reshard-two-domains", {{"model", "teaching-matrix/16"}})));
+    EXPECT_FALSE(is_same(shipped_scenario("reshard-two-domains", {{"generate.gpus", "8"}})));
+}
+
 TEST(PlanFile, ReadsBackWhatItWrote) {
     for (const auto method :
          {Method::kGatherBroadcast, Method::kHybrid, Method::kDirect, Method::kStriped, Method::kOptimal}) {

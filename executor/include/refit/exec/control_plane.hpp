@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,15 +40,27 @@ class ControlPlane {
 public:
     virtual ~ControlPlane() = default;
 
-    /// What each process gave, by rank. All processes call it, and all get the same, or the same fault:
-    /// "rank-died", "rank-stalled" naming who is missing.
+    /// What each process gave, by place. All processes call it, and all get the same, or the same fault:
+    /// "rank-died", "rank-stalled" naming who is missing or gave up.
     [[nodiscard]] virtual Result<std::vector<std::string>> exchange(const std::string& mine,
                                                                     std::chrono::milliseconds deadline) = 0;
+
+    /// Whether another process is gone or has given up, so that what this one waits for may never come.
+    /// Looks, and does not wait. Pre: no exchange is going on.
+    [[nodiscard]] virtual bool is_broken() = 0;
+    /// After a fault, in all processes that are left: the ranks that are gone, or that say nothing within
+    /// `patience`. They are heard no more; the others are numbered without gaps from here on. Errors: as
+    /// exchange, where the first is gone.
+    [[nodiscard]] virtual Result<std::vector<std::uint32_t>> muster(std::chrono::milliseconds patience) = 0;
+    /// Goes on with these ranks, ascending; called by all of them. Pre: the first is among them.
+    virtual void keep(std::span<const std::uint32_t> ranks) = 0;
 };
 
-/// Errors: kInvalidInput, "rendezvous"; "rank-stalled" naming those who did not come.
+/// `ranks`: what faults call the processes, ascending; their places where there are not as many. Errors:
+/// kInvalidInput, "rendezvous"; "rank-stalled" naming those who did not come.
 [[nodiscard]] Result<std::unique_ptr<ControlPlane>> join_job(const ProcessPlace& place,
                                                              const Rendezvous& rendezvous,
-                                                             std::chrono::milliseconds deadline);
+                                                             std::chrono::milliseconds deadline,
+                                                             std::vector<std::uint32_t> ranks = {});
 
 }  // namespace refit::exec

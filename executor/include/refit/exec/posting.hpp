@@ -36,13 +36,14 @@ struct PostedGroup {
     bool operator==(const PostedGroup&) const = default;
 };
 
-/// The domain of each rank where a communicator for each domain helps; else nothing. It helps where there are
-/// several domains, and one of several ranks: NCCL gives all pairs of a communicator as many channels as its
-/// worst pair, so that in one which crosses the network NVLink's pairs get the network's few. `starts`: each
-/// domain's first rank, ascending from 0. Source: NCCL 2.28.9, graph/paths.cc, ncclTopoComputeP2pChannels,
-/// which takes the minimum over all peers.
+/// The domain of each rank where a communicator for each domain helps; else nothing. It helps where
+/// `members`, ascending, are of several domains, and several of one: NCCL gives all pairs of a communicator
+/// as many channels as its worst pair, so that in one which crosses the network NVLink's pairs get the
+/// network's few. `starts`: each domain's first rank, ascending from 0. Source: NCCL 2.28.9, graph/paths.cc,
+/// ncclTopoComputeP2pChannels, which takes the minimum over all peers.
 [[nodiscard]] std::vector<std::uint32_t> domains_to_split(std::span<const std::uint32_t> starts,
-                                                          std::uint32_t ranks);
+                                                          std::uint32_t ranks,
+                                                          std::span<const std::uint32_t> members);
 
 /// A rank's groups in the order in which it begins them: by wave, then channel, then collectives by ascending
 /// ids. `domains`: by rank; or nothing, and all messages go over kAll. All ranks have this order, and a group

@@ -25,6 +25,7 @@ struct Job {
     bool packs = false;                 ///< `mpi`: strided messages are packed first, not walked by MPI.
     bool graphs = false;                ///< `cuda`, `nccl`: from the second run on, one CUDA graph for each stage.
     bool one_communicator = false;      ///< `nccl`: none of its own for each NVLink domain.
+    bool shrinks = false;               ///< `nccl`: makes communicators out of those of more ranks, where there are any.
     std::vector<std::uint32_t> domain_starts;  ///< The first rank of each NVLink domain, ascending; may be empty.
     std::vector<Injection> injections;  ///< For tests of how a run fails.
     const TensorSource* data =
@@ -72,10 +73,18 @@ struct Verification {
     std::vector<RankRecord> records;   ///< Ascending.
 };
 
+/// How a transport's communicators came to be, as one process saw it.
+struct Connecting {
+    Seconds seconds;          ///< From the first call until all ranks have theirs.
+    std::uint32_t made = 0;   ///< Anew.
+    std::uint32_t shrunk = 0; ///< Out of those of more ranks, or kept from before.
+    std::string note;         ///< Why none was shrunk, where that was asked for.
+};
+
 /// Moves bytes as programs say. Every call returns within the job's deadline (and a little) or fails; a fault
 /// names the rank, the wave and what it waited for. Rules of faults: "rank-died", "rank-stalled",
 /// "out-of-memory", "other-plan", "other-version", "deadline", "transport". After a failure only
-/// `old_weights_stand`, `failed_ranks` and the destructor may be called.
+/// `old_weights_stand`, `failed_ranks` and the destructor may be called; and `prepare`, where `can_go_on`.
 ///
 /// Calls in order: prepare; any number of [fill, run]; verify; flip.
 class Transport {
@@ -108,6 +117,13 @@ public:
     [[nodiscard]] virtual bool old_weights_stand() const = 0;
     /// After a failure: the ranks that it is known to be of, without which others might go on. Ascending.
     [[nodiscard]] virtual std::vector<std::uint32_t> failed_ranks() const { return {}; }
+    /// The rank that this process is, where it is one.
+    [[nodiscard]] virtual std::optional<std::uint32_t> own_rank() const { return std::nullopt; }
+    /// Whether those who take part in a smaller job may prepare it with this transport, all of them, while the others
+    /// leave: after a failure without failed_ranks, or once prepared.
+    [[nodiscard]] virtual bool can_go_on() const { return false; }
+    /// Of the last prepare; nothing where there are no communicators.
+    [[nodiscard]] virtual std::optional<Connecting> connecting() const { return std::nullopt; }
 };
 
 }  // namespace refit::exec

@@ -12,6 +12,7 @@
 
 #include "refit/plan.hpp"
 #include "refit/result.hpp"
+#include "refit/scenario.hpp"
 #include "refit/workload.hpp"
 
 namespace refit::io {
@@ -36,6 +37,10 @@ enum class PlanEncoding : std::uint8_t { kJson, kCbor };
 
 /// The first rank of each domain of a cluster.
 [[nodiscard]] std::vector<std::uint32_t> domain_starts(const Cluster& cluster);
+
+/// Whether a scenario, with its workload, asks for just what a plan file moves, between the same ranks in the same
+/// domains.
+[[nodiscard]] bool is_same_job(const PlanFile& file, const Scenario& scenario, const Workload& workload);
 
 /// The file's bytes, form refit.plan 1.2, as data/schema/plan.json describes it: the same plan gives the same bytes.
 /// Both encodings hold the same document and hash.
