@@ -142,7 +142,7 @@ int run_self() {
     const auto control = sound(join_job({}, {}, std::chrono::seconds{5}));
     program::RankProgram program;
     nccl::Communicators comms{library};
-    sound(comms.make(program, {}, {}, *control, std::chrono::seconds{60}));
+    sound(comms.make(program, {.rank = 0, .members = {0}, .domains = {}}, *control, std::chrono::seconds{60}));
     sound(comms.enroll(address, 2 * kBytes));
     RegionElements elements;
     elements.count = elements.extents[0] = kBytes / 2;
