@@ -16,10 +16,10 @@ namespace refit::cli {
     return buffer;
 }
 
-/// Seconds without a unit, as precise as is worth reading: "14.6", "2.67", "0.043".
+/// Seconds without a unit, as precise as is worth reading: "118", "14.6", "2.67", "0.043".
 [[nodiscard]] inline std::string seconds_number(double seconds) {
     if (seconds >= 9.995) {
-        return number_text("%.1f", seconds);
+        return number_text(seconds >= 99.95 ? "%.0f" : "%.1f", seconds);
     }
     return number_text(seconds >= 0.0995 || seconds == 0.0 ? "%.2f" : "%.3f", seconds);
 }
