@@ -125,9 +125,9 @@ std::string phase_of(const PlanStage& stage) {
     return "bulk";
 }
 
-Json report_json(const Measured& measured) {
-    const auto& measurement = measured.measurement;
-    const auto rates = rates_of(measured);
+namespace {
+
+Json phases_json(const Measured& measured) {
     Json phases = Json::array();
     for_each_stage(measured, [&](std::size_t stage, const std::string& name, const Spread& spread) {
         auto phase = spread_json(spread);
@@ -136,6 +136,23 @@ Json report_json(const Measured& measured) {
         phase["seconds"] = spread.median.value();
         phases.push_back(std::move(phase));
     });
+    return phases;
+}
+
+Json communicators_json(const Connecting& connecting) {
+    Json communicators{{"way", connecting.shrunk > 0 ? "shrink" : "rebuild"},
+                       {"seconds", connecting.seconds.value()},
+                       {"made", connecting.made},
+                       {"shrunk", connecting.shrunk}};
+    if (!connecting.note.empty()) {
+        communicators["note"] = connecting.note;
+    }
+    return communicators;
+}
+
+Json method_json(const Measured& measured) {
+    const auto& measurement = measured.measurement;
+    const auto rates = rates_of(measured);
     Json runs = Json::array();
     for (const auto run : measurement.runs) {
         runs.push_back(run.value());
@@ -149,7 +166,7 @@ Json report_json(const Measured& measured) {
         {"seconds_high", measurement.seconds.max.value()},
         {"seconds_p95", measurement.seconds.p95.value()},
         {"runs", runs},
-        {"phases", phases},
+        {"phases", phases_json(measured)},
         {"verified", true},
         {"elements", measurement.elements},
         {"waves", measured.waves},
@@ -164,25 +181,25 @@ Json report_json(const Measured& measured) {
         method["idle_ranks"] = losses.idle;
     }
     if (const auto& connecting = measured.connecting) {
-        method["communicators"] = {{"way", connecting->shrunk > 0 ? "shrink" : "rebuild"},
-                                   {"seconds", connecting->seconds.value()},
-                                   {"made", connecting->made},
-                                   {"shrunk", connecting->shrunk}};
-        if (!connecting->note.empty()) {
-            method["communicators"]["note"] = connecting->note;
-        }
+        method["communicators"] = communicators_json(*connecting);
     }
     if (measured.predicted) {
         method["predicted_seconds"] = (*measured.predicted * measured.slowdown).value();
         method["slowdown"] = measured.slowdown;
     }
+    return method;
+}
+
+}  // namespace
+
+Json report_json(const Measured& measured) {
     Json scenario = measured.file.scenario;
     scenario["name"] = measured.file.name;
     Json report{{"schema", "refit.report"},
                 {"schema_version", "1.0"},
                 {"scenario", scenario},
                 {"machine", measured.machine},
-                {"methods", Json::array({method})}};
+                {"methods", Json::array({method_json(measured)})}};
     if (!measured.file.changes.empty()) {
         report["changes"] = measured.file.changes;
     }

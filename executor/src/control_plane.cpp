@@ -245,7 +245,7 @@ private:
     }
 
     /// Tells all who still listen of the fault.
-    Failure broken(const Fault& fault) const {
+    [[nodiscard]] Failure broken(const Fault& fault) const {
         const std::string text = fault.rule + "\n" + fault.message;
         for (std::size_t place = 1; place < others_.size(); ++place) {
             (void)send_all(others_[place].socket,

@@ -129,7 +129,7 @@ private:
 
     /// Adds one role's term and returns its sum.
     RoleSum add_role(const StageLoads& stage, CollectiveRole role, const char* name) {
-        const auto sum = sum_of(stage, role);
+        auto sum = sum_of(stage, role);
         if (sum.seconds > 0.0) {
             term("gather",
                  name,

@@ -50,7 +50,7 @@ std::string joined(const Faults& faults) {
 
 /// The activity that holds most of a simulation's critical path.
 std::string longest_activity(const Simulation& simulation) {
-    const auto longest = std::ranges::max_element(simulation.critical);
+    const auto* const longest = std::ranges::max_element(simulation.critical);
     return std::string{name_of(static_cast<Activity>(longest - simulation.critical.begin()))};
 }
 

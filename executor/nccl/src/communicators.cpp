@@ -124,7 +124,7 @@ Result<void> Communicators::make_ids(std::string& ids) const {
 Result<void> Communicators::complete(ControlPlane& control, std::chrono::milliseconds deadline) {
     // Who is first of a group makes its id: "name:128 bytes" after each other; of all ranks, the first does.
     std::string ids;
-    const auto made = make_ids(ids);
+    auto made = make_ids(ids);
     const auto told = control.exchange(made ? ids : std::string{}, deadline);
     if (!made) {
         return made;

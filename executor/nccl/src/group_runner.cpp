@@ -206,7 +206,7 @@ Result<void> GroupRunner::post(const Step& step, Clock::time_point end) {
 
 Result<void> GroupRunner::post(const Operation& operation, const StagedMessage& message, const Step& step) {
     auto* const memory = reinterpret_cast<std::byte*>(message.address);  // NOLINT(performance-no-int-to-ptr)
-    const auto comm = comm_of(step.group);
+    auto* const comm = comm_of(step.group);
     auto* const stream = device_.stream(stream_of(step.group.channel, Phase::kWire));
     const auto peer = step.group.channel == Channel::kDomain ? comms_.in_domain(operation.peer)
                                                              : comms_.in_all(operation.peer);

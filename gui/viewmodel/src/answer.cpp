@@ -150,7 +150,7 @@ private:
     }
 
     /// With plan and flows, not simulated.
-    Shown planned(const Answer& answer, Method method, std::shared_ptr<const Plan> plan, double done) const {
+    [[nodiscard]] Shown planned(const Answer& answer, Method method, std::shared_ptr<const Plan> plan, double done) const {
         Shown shown;
         const auto* entry = answer.report.find(method);
         shown.report = *entry;

@@ -68,7 +68,7 @@ private:
         }
     };
 
-    std::string name_of(const std::vector<std::uint32_t>& classes, std::optional<CollectiveRole> role) const {
+    [[nodiscard]] std::string name_of(const std::vector<std::uint32_t>& classes, std::optional<CollectiveRole> role) const {
         const auto what = classes.size() == 1 ? short_name(workload_.classes()[classes.front()].parameter.name)
                                               : std::to_string(classes.size()) + " classes together";
         return role ? what + ", " + std::string{title_of(*role)} : what;
@@ -77,12 +77,12 @@ private:
     void merge() {
         std::ranges::sort(rows_, {}, &Row::key);
         std::size_t kept = 0;
-        for (std::size_t i = 0; i < rows_.size(); ++i) {
-            if (kept > 0 && rows_[kept - 1].key() == rows_[i].key()) {
-                rows_[kept - 1].bytes += rows_[i].bytes;
-                rows_[kept - 1].hops += rows_[i].hops;
+        for (const auto& row : rows_) {
+            if (kept > 0 && rows_[kept - 1].key() == row.key()) {
+                rows_[kept - 1].bytes += row.bytes;
+                rows_[kept - 1].hops += row.hops;
             } else {
-                rows_[kept++] = rows_[i];
+                rows_[kept++] = row;
             }
         }
         rows_.resize(kept);

@@ -158,7 +158,7 @@ private:
         const auto& scenario = answer.scenario;
         const auto& system = is_train ? scenario.cluster.train_system() : scenario.cluster.generate_system();
         const auto gpus = is_train ? scenario.train.gpus : scenario.generate.gpus;
-        const auto what = is_train ? "Trainers, before the refit" : "Generators, after it";
+        const auto* what = is_train ? "Trainers, before the refit" : "Generators, after it";
         canvas_.scene.add(RectMark{{frame.x, frame.y + 2.0, 4.0, 34.0}, {is_train ? Ink::kTrain : Ink::kGenerate}, {}, 1.0, Pattern::kSolid, 1.0});
         const auto room = frame.width - 12.0;
         canvas_.scene.text({frame.x + 12.0, frame.y, room, 19.0}, longest({what, is_train ? "Trainers, before" : "Generators, after", is_train ? "Trainers" : "Generators"}, room, 14.5), Ink::kText, Align::kLeft, 13.5, true);
@@ -195,7 +195,8 @@ private:
         const auto width = frame.width / static_cast<double>(columns);
         const auto height = frame.height / static_cast<double>(lines);
         for (std::size_t i = 0; i < members.size(); ++i) {
-            cell(members[i], {frame.x + static_cast<double>(i % columns) * width, frame.y + static_cast<double>(i / columns) * height, width, height});
+            const auto line = i / columns;
+            cell(members[i], {frame.x + static_cast<double>(i % columns) * width, frame.y + static_cast<double>(line) * height, width, height});
         }
         domains(members, frame, columns, width, height);
     }
@@ -240,7 +241,8 @@ private:
             if (!ends) {
                 continue;
             }
-            const Frame border{frame.x + static_cast<double>(begin % columns) * width, frame.y + static_cast<double>(begin / columns) * height,
+            const auto line = begin / columns;
+            const Frame border{frame.x + static_cast<double>(begin % columns) * width, frame.y + static_cast<double>(line) * height,
                                static_cast<double>(i - begin) * width, height};
             canvas_.scene.add(RectMark{border, {}, {Ink::kOutline}, height < kThinRow ? 0.5 : 1.4, Pattern::kSolid, height < kThinRow ? 0.0 : 2.5});
             begin = i;

@@ -80,6 +80,7 @@ private:
             }
         }
         std::vector<Canvas::KeyEntry> entries;
+        entries.reserve(found.size() + 1);
         for (const auto activity : found) {
             entries.push_back(entry_of(activity));
         }
@@ -100,7 +101,7 @@ private:
         const auto fits = std::max<std::size_t>(1, static_cast<std::size_t>(room / row_height_));
         const auto most = all.size() > fits ? all.size() - fits : 0;
         canvas_.scene.most_scroll = row_height_ * static_cast<double>(most);
-        const auto first = std::min(static_cast<std::size_t>(canvas_.state.scroll / row_height_ + 0.5), most);
+        const auto first = std::min(static_cast<std::size_t>(std::lround(canvas_.state.scroll / row_height_)), most);
         for (auto i = first; i < std::min(all.size(), first + fits); ++i) {
             lanes_.push_back(all[i]);
         }

@@ -236,7 +236,7 @@ private:
             return;
         }
         if (train && generate && *train == Dtype::kFp8 && *generate == Dtype::kFp8) {
-            assumed_.push_back("FP8 in blocks of 128 x 128 on both sides");
+            assumed_.emplace_back("FP8 in blocks of 128 x 128 on both sides");
         } else if (!train || !generate || *train != *generate || *train == Dtype::kFp8) {
             refuse("dtype-path",
                    "from " + record_.train_dtype + " to " + record_.generate_dtype +
@@ -327,7 +327,7 @@ private:
         }
         layout.fsdp = std::max(1U, *all / layout.ep.value_or(1));
         if (side.shards == ShardsOver::kSome) {
-            assumed_.push_back("trainers shard within an NVLink domain (sizes of HSDP not published)");
+            assumed_.emplace_back("trainers shard within an NVLink domain (sizes of HSDP not published)");
         }
     }
 

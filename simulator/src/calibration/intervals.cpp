@@ -15,9 +15,7 @@ namespace {
 class Profile {
 public:
     Profile(LogProblem problem, Eigen::Index parameter, Eigen::VectorXd best, const FitOptions& options)
-        : problem_{std::move(problem)}, parameter_{parameter}, best_{std::move(best)}, options_{options} {
-        limit_ = problem_.cost(best_) + 1.0;
-    }
+        : problem_{std::move(problem)}, parameter_{parameter}, best_{std::move(best)}, options_{options}, limit_{problem_.cost(best_) + 1.0} {}
 
     /// Where the cost is 1 above the least, between the best value and `bound`; the bound if it is nowhere.
     double edge(double bound, bool& is_bound) {
@@ -51,7 +49,7 @@ private:
     Eigen::Index parameter_;
     Eigen::VectorXd best_;
     const FitOptions& options_;
-    double limit_ = 0.0;
+    double limit_;
 };
 
 }  // namespace
