@@ -220,4 +220,26 @@ void Canvas::nothing(const std::string& what, const std::string& hint) {
     scene.text({body.x, middle + 2.0, body.width, 18.0}, hint, Ink::kMuted, Align::kCentre);
 }
 
+std::string share_text(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? "0 %" : percent(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::vector<std::uint8_t> flow_mask_of(const Answer& answer, const ViewState& state) {
+    return state.filter.is_set() ? flow_mask(state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
+}
+
+std::string flows_line(const Answer& answer, const ViewState& state, const PairFlow& total) {
+    auto text = "by " + std::string{title_of(grouping_of(answer, state))} + "; " + bytes_text(total);
+    if (state.direction != Direction::kAll) {
+        text += ", " + std::string{title_of(state.direction)};
+    }
+    return text + "; " + headline_of(answer.a);
+}
+
+Scene no_flow_fits(Canvas canvas, const std::string& title) {
+    canvas.header(title, headline_of(canvas.answer.a));
+    canvas.nothing("No flow fits the filter", "Esc clears it");
+    return std::move(canvas.scene);
+}
+
 }  // namespace refit::gui

@@ -152,14 +152,12 @@ private:
 
     void sums(double width, double height) {
         std::uint64_t most = 1;
-        std::vector<std::uint64_t> sent;
-        for (const auto row : rows_) {
-            sent.push_back(sent_[row].bytes());
-            most = std::max(most, sent.back());
+        for (const auto& sent : sent_) {
+            most = std::max(most, sent.bytes());
         }
         const bool has_text = height >= 11.0;
         for (std::size_t r = 0; r < rows_.size(); ++r) {
-            const auto bytes = sent[r];
+            const auto bytes = sent_[rows_[r]].bytes();
             const auto y = area_.y + static_cast<double>(r) * height;
             if (has_text) {
                 canvas_.scene.text({area_.right() + 6.0, y, 68.0, height}, size_text(static_cast<double>(bytes)), Ink::kMuted, Align::kLeft, 10.5);
@@ -190,28 +188,6 @@ private:
 };
 
 }  // namespace
-
-std::string share_text(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? "0 %" : percent(static_cast<double>(part) / static_cast<double>(whole));
-}
-
-std::vector<std::uint8_t> flow_mask_of(const Answer& answer, const ViewState& state) {
-    return state.filter.is_set() ? flow_mask(state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
-}
-
-std::string flows_line(const Answer& answer, const ViewState& state, const PairFlow& total) {
-    auto text = "by " + std::string{title_of(grouping_of(answer, state))} + "; " + bytes_text(total);
-    if (state.direction != Direction::kAll) {
-        text += ", " + std::string{title_of(state.direction)};
-    }
-    return text + "; " + headline_of(answer.a);
-}
-
-Scene no_flow_fits(Canvas canvas, const std::string& title) {
-    canvas.header(title, headline_of(canvas.answer.a));
-    canvas.nothing("No flow fits the filter", "Esc clears it");
-    return std::move(canvas.scene);
-}
 
 Scene matrix_of(Canvas canvas, const std::string& title, const std::string& hint) {
     const auto& answer = canvas.answer;

@@ -25,7 +25,7 @@ Table pairs(const Answer& answer, const ViewState& state) {
         return table;
     }
     const auto& groups = answer.by(grouping_of(answer, state));
-    const auto mask = state.filter.is_set() ? flow_mask(state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
+    const auto mask = flow_mask_of(answer, state);
     const auto matrix = aggregate(*answer.a.flows, groups, answer.train_gpus(), state.direction, mask);
     const auto total = static_cast<double>(std::max<std::uint64_t>(1, matrix.total().bytes()));
     std::vector<std::size_t> order;
@@ -170,7 +170,7 @@ void add_cargo(const Answer& answer, const Groups& groups, std::optional<std::ui
 Detail pair_detail(const Answer& answer, const ViewState& state) {
     const auto& target = state.selection;
     const auto& groups = answer.by(target.level);
-    const auto mask = state.filter.is_set() ? flow_mask(state.filter, *answer.a.flows, answer.workload, answer.groups) : std::vector<std::uint8_t>{};
+    const auto mask = flow_mask_of(answer, state);
     const auto matrix = aggregate(*answer.a.flows, groups, answer.train_gpus(), Direction::kAll, mask);
     const auto& flow = matrix.at(target.a, target.b);
     Detail detail{groups.name(target.a) + " → " + groups.name(target.b), {}};
