@@ -16,6 +16,7 @@
 
 #include "engine_file.hpp"
 #include "figures.hpp"
+#include "lower_case.hpp"
 #include "refit/io/hugging_face.hpp"
 #include "refit/io/json_file.hpp"
 #include "refit/io/published_reader.hpp"
@@ -101,10 +102,8 @@ System system_from(const Json& json, const std::string& origin, Faults& faults) 
 
 /// "qwen3-235b-a22b" of "Qwen3 235B_A22B": letter case, spaces and underscores say nothing.
 std::string plain_name(std::string_view name) {
-    std::string plain;
-    for (const char c : name) {
-        plain += c == ' ' || c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
+    auto plain = lower_case(std::string{name});
+    std::ranges::replace_if(plain, [](char c) { return c == ' ' || c == '_'; }, '-');
     return plain;
 }
 

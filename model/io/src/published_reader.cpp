@@ -2,7 +2,6 @@
 #include "refit/io/published_reader.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lower_case.hpp"
 #include "refit/io/json_file.hpp"
 
 namespace refit::io {
@@ -159,11 +159,6 @@ std::optional<std::uint32_t>* axis_of(LayoutText& layout, PublishedSide& side, s
 /// Members that follow from the others, or that move no weights.
 bool says_nothing_of_weights(const std::string& name) {
     return name == "edp" || name == "sp" || name == "sequence_parallel" || name == "dp_replicate";
-}
-
-std::string lower_case(std::string text) {
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
 }
 
 /// What is no axis, or no count, becomes unplaced: the record alone is refused, not the file.

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lower_case.hpp"
+
 namespace refit::io {
 namespace {
 
@@ -42,16 +44,10 @@ constexpr const char* kWholeTensors =
 constexpr std::array kUncutEngines{UnmodelledEngine{"vllm-pull-2", kWholeTensors},
                                    UnmodelledEngine{"vllm-pull-3", kWholeTensors}};
 
-std::string lower(std::string text) {
-    std::ranges::transform(
-        text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
 /// The words of a GPU's name: "DGX", "H100" and "80GB" of "DGX H100-80GB".
 std::vector<std::string> words_of(const std::string& text) {
     std::vector<std::string> words(1);
-    for (const char c : lower(text)) {
+    for (const char c : lower_case(text)) {
         if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
             words.back() += c;
         } else if (!words.back().empty()) {
@@ -135,11 +131,18 @@ public:
     }
 
 private:
+    [[nodiscard]] bool is_of_model(const PublishedRecord& other) const {
+        return lower_case(other.model) == lower_case(record_.model);
+    }
+    [[nodiscard]] bool is_of_model_and_engine(const PublishedRecord& other) const {
+        return other.engine == record_.engine && is_of_model(other);
+    }
+
     /// Whether the refit was published no later than the first record that identifies a constant, by this record or by another
     /// of the same refit: its software is no newer.
     [[nodiscard]] bool is_as_old_as(const Constant& constant) const {
         const auto is_same_refit = [&](const PublishedRecord& other) {
-            return other.engine == record_.engine && lower(other.model) == lower(record_.model) &&
+            return is_of_model_and_engine(other) &&
                    other.generate_dtype == record_.generate_dtype && other.gpu == record_.gpu &&
                    other.train.gpus == record_.train.gpus && other.train.layout == record_.train.layout &&
                    other.generate.gpus == record_.generate.gpus && other.generate.layout == record_.generate.layout;
@@ -269,8 +272,7 @@ private:
             return side.layout ? side.layout : side.assumed_layout;
         }
         const auto same = std::ranges::find_if(known_, [&](const PublishedRecord& other) {
-            return other.engine == record_.engine && lower(other.model) == lower(record_.model) &&
-                   (other.*member).assumed_layout.has_value();
+            return is_of_model_and_engine(other) && (other.*member).assumed_layout.has_value();
         });
         if (same == known_.end()) {
             return std::nullopt;
@@ -395,7 +397,7 @@ private:
         if (!first && !last) {
             const auto like = std::ranges::find_if(known_, [&](const PublishedRecord& other) {
                 const auto& layout = other.train.layout;
-                return lower(other.model) == lower(record_.model) && layout && layout->pp == stages &&
+                return is_of_model(other) && layout && layout->pp == stages &&
                        (layout->first_stage_layers || layout->last_stage_layers);
             });
             if (like != known_.end()) {
@@ -434,7 +436,7 @@ private:
         std::set<std::string> named;
         for (const auto& name : library_.systems()) {
             auto system = take(library_.system(name, "system"), faults_);
-            const bool is_meant = system && std::ranges::find(words, lower(system->gpu)) != words.end();
+            const bool is_meant = system && std::ranges::find(words, lower_case(system->gpu)) != words.end();
             if (is_meant) {
                 named.insert(system->gpu);
             }
