@@ -95,7 +95,8 @@ std::string left_out_text(const FitOutcome& outcome) {
         worst =
             worst == nullptr || std::abs(prediction.error) > std::abs(worst->left_out.error) ? &refit : worst;
     }
-    auto text = "Left out one at a time: median " + number_text("%.1f %%", 100.0 * middle_of(errors)) +
+    auto text = "A refit is off by " + number_text("%.1f %%", 100.0 * outcome.calibration->row_error) +
+                " (one standard deviation). Left out one at a time: median " + number_text("%.1f %%", 100.0 * middle_of(errors)) +
                 ", worst " + number_text("%+.0f %%", 100.0 * worst->left_out.error) + " (" +
                 worst->ids.front() + "); the 80 % ranges hold " +
                 number_text("%.0f %%", 100.0 * covered / static_cast<double>(errors.size())) + ", half-width";

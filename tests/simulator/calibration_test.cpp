@@ -170,25 +170,57 @@ TEST(Calibration, TakesTheConstantsThatHaveAPriorAndAReading) {
 }
 
 TEST(Calibration, AConstantThatOneConfigurationTellsKeepsItsPriorsInterval) {
+    // Two times of one configuration, then of two. Each is known to 0.12, the prior to log 3.
     std::vector refits{fixed_refit("a", 1, 2.0, 2.0), fixed_refit("b", 1, 2.0, 2.0)};
     const std::vector parameters{parameter("fixed_cost", &C::fixed_cost, 1.0, 3.0)};
-    const auto fit = fit_constants(refits, weights_of(refits), parameters);
-    C constants;
-    constants.fixed_cost.kind = "fitted";
-    constants.fixed_cost.identified_by = {"a"};
-    EXPECT_NEAR(
-        constants_with(constants, parameters, refits, fit).fixed_cost.high, fit.values[0] * 3.0, 1e-9);
-    constants.fixed_cost.identified_by = {"a", "b"};
-    const auto spread = std::exp(std::sqrt(fit.variance(0, 0)));
-    EXPECT_NEAR(
-        constants_with(constants, parameters, refits, fit).fixed_cost.high, fit.values[0] * spread, 1e-9);
-    EXPECT_NEAR(
-        constants_with(constants, parameters, refits, fit).fixed_cost.low, fit.values[0] / spread, 1e-9);
-    // Two ways of one configuration are one teller.
     refits[0].layouts = refits[1].layouts = "TP4 -> TP8";
-    EXPECT_TRUE(is_told_by_one(constants.fixed_cost, refits));
+    const auto fit_now = [&] { return fit_constants(refits, weights_of(refits), parameters); };
+    EXPECT_NEAR(fit_now().spreads[0], std::log(3.0), 1e-9);
+    // Without either of two, the other and the prior are left.
+    const auto left = 1.0 / std::sqrt(1.0 / (0.12 * 0.12) + 1.0 / std::pow(std::log(3.0), 2));
     refits[1].gpu = "GB200";
-    EXPECT_FALSE(is_told_by_one(constants.fixed_cost, refits));
+    EXPECT_NEAR(fit_now().spreads[0], left, 1e-9);
+    refits[1].gpu = "";
+    refits[1].model = "another";
+    EXPECT_NEAR(fit_now().spreads[0], left, 1e-9);
+    refits[1].model = "";
+    refits[1].layouts = "TP8 -> TP8";
+    EXPECT_NEAR(fit_now().spreads[0], left, 1e-9);
+    // Layouts that nobody named are other than those of any other refit.
+    refits[0].layouts = refits[1].layouts = "";
+    const auto fit = fit_now();
+    EXPECT_NEAR(fit.spreads[0], left, 1e-9);
+    const auto constants = constants_with({}, parameters, fit);
+    EXPECT_NEAR(constants.fixed_cost.high, fit.values[0] * std::exp(left), 1e-9);
+    EXPECT_NEAR(constants.fixed_cost.low, fit.values[0] / std::exp(left), 1e-9);
+}
+
+TEST(Calibration, TheRowErrorIsWhatTheMissesShow) {
+    // Two refits of 1 s and two of 1.44 s, whose middle, 1.2 s, a wide prior lets the fit take: each misses by
+    // log 1.2 = 0.18232. Four refits less one that tells the constant leave three free, and 12 % counts as four more:
+    // 4 (0.18232 / e)^2 + 4 (0.12 / e)^2 = 3 + 4, so e = sqrt(4 (0.033241 + 0.0144) / 7) = 0.16499.
+    const std::vector refits{fixed_refit("a", 1, 1.0, 1.0),
+                             fixed_refit("b", 1, 1.44, 1.44),
+                             fixed_refit("c", 1, 1.0, 1.0),
+                             fixed_refit("d", 1, 1.44, 1.44)};
+    const std::vector parameters{parameter("fixed_cost", &C::fixed_cost, 1.0, 1e6)};
+    EXPECT_NEAR(estimated_row_error(refits, weights_of(refits), parameters), 0.16499, 2e-4);
+    // Worth nothing, the 12 % leave 4 (0.18232 / e)^2 = 3: e = 0.21052.
+    FitOptions options;
+    options.row_error_worth = 0.0;
+    EXPECT_NEAR(estimated_row_error(refits, weights_of(refits), parameters, options), 0.21052, 2e-4);
+}
+
+TEST(Calibration, PublishedRangesExplainMissesBeforeTheRowErrorDoes) {
+    // Two refits from 0.5 to 2 s: middles of 1 s, that nothing misses. 4 (0.12 / e)^2 = 1 + 4: e = 0.10733.
+    const std::vector refits{fixed_refit("a", 1, 0.5, 2.0), fixed_refit("b", 1, 0.5, 2.0)};
+    const std::vector parameters{parameter("fixed_cost", &C::fixed_cost, 1.0, 1e6)};
+    EXPECT_NEAR(estimated_row_error(refits, weights_of(refits), parameters), 0.10733, 2e-4);
+    // Of 0.4 to 1.6 s and 0.625 to 2.5 s each middle, 0.8 and 1.25 s, is missed by log 1.25, squared 0.04979, less than
+    // the variance of a uniform range, (log 2)^2 / 3 = 0.16015: 2 x 0.04979 / (e^2 + 0.16015) + 4 x 0.0144 / e^2 = 5
+    // at e^2 = 0.013017, where the terms are 0.5751 and 4.4249.
+    const std::vector apart{fixed_refit("a", 1, 0.4, 1.6), fixed_refit("b", 1, 0.625, 2.5)};
+    EXPECT_NEAR(estimated_row_error(apart, weights_of(apart), parameters), std::sqrt(0.013017), 2e-4);
 }
 
 TEST(Calibration, RefusesWeightsThatDoNotMatch) {

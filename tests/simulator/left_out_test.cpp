@@ -34,9 +34,11 @@ TEST(LeftOut, IsPredictedByTheOthers) {
     EXPECT_NEAR(left_out[1].seconds.value(), std::sqrt(8.0), 1e-3);
     EXPECT_NEAR(left_out[2].seconds.value(), std::sqrt(2.0), 1e-3);
     EXPECT_NEAR(left_out[0].error, 3.0, 1e-3);
-    // Two refits known to 12 % each: 80 % of the mean's 0.12 / sqrt(2).
-    EXPECT_NEAR(std::log(left_out[0].high / left_out[0].seconds), 1.2816 * 0.12 / std::sqrt(2.0), 1e-3);
-    EXPECT_NEAR(std::log(left_out[0].seconds / left_out[0].low), 1.2816 * 0.12 / std::sqrt(2.0), 1e-3);
+    // 2 s and 8 s miss their middle by log 2 each: 2 (log 2 / e)^2 + 4 (0.12 / e)^2 = 2 - 1 + 4, e = 0.45133. Without
+    // one of the two, the other knows the constant to e.
+    const auto reach = 1.2816 * std::sqrt((2.0 * std::log(2.0) * std::log(2.0) + 4.0 * 0.12 * 0.12) / 5.0);
+    EXPECT_NEAR(std::log(left_out[0].high / left_out[0].seconds), reach, 1e-3);
+    EXPECT_NEAR(std::log(left_out[0].seconds / left_out[0].low), reach, 1e-3);
 }
 
 TEST(LeftOut, OfABlockIsPredictedByWhatIsNotInIt) {
@@ -62,17 +64,29 @@ TEST(LeftOut, IsCoveredWhereTheRangesMeet) {
 }
 
 TEST(LeftOut, TheModelErrorLetsOneInTenFallOut) {
-    // Nineteen refits of 1 s and one of 2 s. No error of 0.2 or less lets the range of the one, around 1 s, reach 2 s:
-    // the most that is tried stays.
+    // Nineteen refits of 1 s and one of 2 s. No error lets the range of the one, around 1 s, reach 2 s, and 95 % are held
+    // by any, above 90 %: the least.
     auto times = std::vector<double>(19, 1.0);
     times.push_back(2.0);
     const auto one = refits_of(times);
-    const auto wide = model_error_of(one, refitted_without_each(one, constants()));
-    EXPECT_DOUBLE_EQ(wide, 0.005);  // 95 % are held at once, above 90 %: the least.
-    // Five of 1 s and one of 1.3 s: without the one the rest say 1 s, and it falls out while
-    // 1.2816 sqrt(0.12^2 / 5 + e^2) < log 1.3, so up to e = 0.1976, the largest multiple below 0.195. That is 5 of 6.
-    const auto six = refits_of({1.0, 1.0, 1.0, 1.0, 1.0, 1.3});
-    EXPECT_NEAR(model_error_of(six, refitted_without_each(six, constants())), 0.195, 1e-12);
+    EXPECT_DOUBLE_EQ(model_error_of(one, refitted_without_each(one, constants()), 0.3), 0.005);
+    // Nine of 1 s and one of 1.3 s. Without the one the rest say 1 s and miss nothing: 4 (0.12 / e)^2 = 9 - 1 + 4, and
+    // eight of them know the constant to e^2 / 8 = 0.0006. It falls out while 1.2816 sqrt(0.0006 + m^2) < log 1.3, so
+    // up to m = 0.2032, of which 0.2 is the largest multiple. That is 9 of 10.
+    times = std::vector<double>(9, 1.0);
+    times.push_back(1.3);
+    const auto ten = refits_of(times);
+    const auto without = refitted_without_each(ten, constants());
+    EXPECT_NEAR(model_error_of(ten, without, 0.5), 0.2, 1e-12);
+    // But no more than what refits are off by, rounded up.
+    EXPECT_NEAR(model_error_of(ten, without, 0.097), 0.1, 1e-12);
+}
+
+TEST(LeftOut, TheModelErrorOfAFewRefitsIsTheirRowError) {
+    const auto few = refits_of({1.0, 1.0, 1.0});
+    const auto without = refitted_without_each(few, constants());
+    EXPECT_NEAR(model_error_of(few, without, 0.101), 0.105, 1e-12);
+    EXPECT_NEAR(model_error_of(few, without, 0.002), 0.005, 1e-12);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ struct Calibration {
     std::vector<std::string> fitted;  ///< Names of those that the fit was free to change.
     std::vector<double>
         from_refits;  ///< Part of what is known of each that the refits tell; the rest: priors.
+    double row_error = 0.0;  ///< What a refit is off by, one standard deviation, in logarithms.
     std::vector<CalibratedRefit> refits;   ///< As they came.
     std::vector<LikePair> alike;           ///< The strongest first.
     std::vector<StageWorth> worth_timing;  ///< The best stage for each constant that gains, the best first.

@@ -31,6 +31,7 @@ struct FitParameter {
 
 struct FitOptions {
     double row_error = 0.12;   ///< What one timed refit may be off by, one standard deviation, in logarithms.
+    double row_error_worth = 4.0;  ///< As many refits as that is worth where it is estimated.
     std::uint32_t starts = 6;  ///< The priors' middle, and draws from the priors.
     std::uint64_t seed = 1;
     double finest_step = 1e-6;  ///< Where the search along single directions ends, in logarithms.
@@ -46,6 +47,9 @@ struct Fit {
     /// Part of what is known of a parameter (column) that comes from each timed refit, then from each prior
     /// (rows); every column sums to 1.
     std::vector<double> shares;
+    /// One standard deviation of each parameter's logarithm, were there no refit of the configuration (model,
+    /// GPU and pair of layouts) that tells it most: its prior's where one configuration alone tells it.
+    std::vector<double> spreads;
     [[nodiscard]] double variance(std::size_t a, std::size_t b) const {
         return covariance[a * values.size() + b];
     }
@@ -65,6 +69,14 @@ struct Fit {
                                 std::span<const double> weights,
                                 std::span<const FitParameter> parameters,
                                 const FitOptions& options = {});
+
+/// What refits turn out to be off by: the error with which the sum of their squared residuals is what is expected
+/// of as many refits less what they tell of the constants, `row_error` counting as `row_error_worth` more (Paule
+/// and Mandel's estimate of a variance between measurements, with a prior). Pre: as above. Cost: some fits.
+[[nodiscard]] double estimated_row_error(std::span<const TimedRefit> refits,
+                                         std::span<const double> weights,
+                                         std::span<const FitParameter> parameters,
+                                         const FitOptions& options = {});
 
 /// The weights that the refits name themselves.
 [[nodiscard]] std::vector<double> weights_of(std::span<const TimedRefit> refits);
@@ -92,14 +104,9 @@ struct FitInterval {
 /// Least share of what is known of a constant that makes a refit one that identifies it.
 inline constexpr double kIdentifyingShare = 0.05;
 
-/// Whether a fitted constant is identified by refits of one model, GPU and pair of layouts alone, in however many ways.
-[[nodiscard]] bool is_told_by_one(const Constant& constant, std::span<const TimedRefit> refits);
-
-/// The constants with a fit's values, intervals of one standard deviation and correlations. One that a single
-/// configuration identifies, as `constants` say, keeps its prior's interval, around the fitted value.
+/// The constants with a fit's values, intervals of its `spreads` and correlations.
 [[nodiscard]] EngineConstants constants_with(EngineConstants constants,
                                              std::span<const FitParameter> parameters,
-                                             std::span<const TimedRefit> refits,
                                              const Fit& fit);
 
 }  // namespace refit

@@ -49,9 +49,15 @@ struct LeftOut {
 /// Whether the published range meets the predicted one.
 [[nodiscard]] bool is_covered(const TimedRefit& refit, const LeftOut& prediction);
 
-/// The model error: the largest multiple of 0.005, from 0.005 to 0.2, with which the 80 % ranges of the left
-/// out hold the middles of at most 90 % of the refits, by weight. The wide end of what is right, since refits
-/// that served to choose the mechanisms are met too well. Pre: `without` as above.
-[[nodiscard]] double model_error_of(std::span<const TimedRefit> refits, std::vector<EngineConstants> without);
+/// Of fewer refits, one is more than the tenth that ranges may miss.
+inline constexpr std::size_t kFewestForCoverage = 10;
+
+/// The model error: what refits are off by, rounded up to a multiple of 0.005; of `kFewestForCoverage` refits and
+/// more the largest such multiple up to it with which the 80 % ranges of the left out hold the middles of at most
+/// 90 % of the refits, by weight. That is the wide end of what is right, since refits that served to choose the
+/// mechanisms are met too well. Pre: `without` as above, 0 < row_error.
+[[nodiscard]] double model_error_of(std::span<const TimedRefit> refits,
+                                    std::vector<EngineConstants> without,
+                                    double row_error);
 
 }  // namespace refit

@@ -29,4 +29,7 @@ struct TimedRefit {
 /// Middle of what was timed, in logarithms. Unit: log of seconds.
 [[nodiscard]] double log_middle(const TimedRefit& refit);
 
+/// Variance of what was timed, in logarithms, where its range counts as a uniform one.
+[[nodiscard]] double range_variance(const TimedRefit& refit);
+
 }  // namespace refit

@@ -66,8 +66,9 @@ Json to_json(const Engine& engine,
              const Calibration* calibration,
              const LinkConstants* links) {
     Json json{{"schema", "refit.fit"},
-              {"schema_version", "1.0"},
+              {"schema_version", "1.1"},
               {"engine", {{"name", engine.name}, {"version", engine.version}}},
+              {"row_error", nullptr},
               {"constants", Json::array()},
               {"refits", Json::array()},
               {"alike", Json::array()},
@@ -79,6 +80,7 @@ Json to_json(const Engine& engine,
         }
     }
     if (calibration != nullptr) {
+        json["row_error"] = calibration->row_error;
         for (const auto& refit : calibration->refits) {
             json["refits"].push_back(refit_json(refit));
         }

@@ -23,15 +23,17 @@ public:
     Calibrator(std::span<const TimedRefit> refits,
                const EngineConstants& constants,
                const CalibrateOptions& options)
-        : refits_{refits}, options_{options}, weights_{weights_of(refits)} {
+        : refits_{refits}, options_{options}, given_{options.fit}, weights_{weights_of(refits)} {
         result_.constants = constants;
     }
 
     Calibration run() {
         const auto parameters = fit_parameters(result_.constants, options_.fit.reading);
+        options_.fit.row_error = estimated_row_error(refits_, weights_, parameters, options_.fit);
+        result_.row_error = options_.fit.row_error;
         const auto fit = fit_constants(refits_, weights_, parameters, options_.fit);
         result_.constants.correlations =
-            constants_with(result_.constants, parameters, refits_, fit).correlations;
+            constants_with(result_.constants, parameters, fit).correlations;
         describe(parameters, fit);
         for (const auto& reading : readings_with_constants()) {
             set_alternative(reading);
@@ -84,12 +86,9 @@ private:
             }
         }
         std::ranges::sort(constant.identified_by);
-        auto low = interval.low;
-        auto high = interval.high;
-        if (is_told_by_one(constant, refits_)) {
-            low = std::max(fit.values[k] / parameter.prior.spread, parameter.bounds.low);
-            high = std::min(fit.values[k] * parameter.prior.spread, parameter.bounds.high);
-        }
+        const auto spread = std::exp(fit.spreads[k]);
+        const auto low = std::max(std::min(interval.low, fit.values[k] / spread), parameter.bounds.low);
+        const auto high = std::min(std::max(interval.high, fit.values[k] * spread), parameter.bounds.high);
         const auto factor = unit_factor(constant.unit);
         constant.value = rounded(fit.values[k], factor);
         constant.low = std::min(rounded(low, factor), constant.value);
@@ -118,13 +117,15 @@ private:
     }
 
     void add_left_out() {
-        auto without = refitted_without_each(refits_, result_.constants, options_.fit);
+        auto without = refitted_without_each(refits_, result_.constants, given_);
         if (options_.sets_model_error) {
             auto& error = result_.constants.model_error;
-            error.value = error.low = error.high = model_error_of(refits_, without);
+            error.value = error.low = error.high = model_error_of(refits_, without, result_.row_error);
             error.source = options_.source +
-                           ": the largest step of 0.005 with which the 80 % ranges of refits left out hold "
-                           "at most 90 % of them";
+                           (refits_.size() < kFewestForCoverage
+                                ? ": what they are off by, 12 % counting as four of them"
+                                : ": the largest step of 0.005 with which the 80 % ranges of refits left out "
+                                  "hold at most 90 % of them");
             for (auto& constants : without) {
                 constants.model_error = error;
             }
@@ -142,7 +143,8 @@ private:
     }
 
     std::span<const TimedRefit> refits_;
-    const CalibrateOptions& options_;
+    CalibrateOptions options_;
+    FitOptions given_;  ///< Before the row error was estimated.
     std::vector<double> weights_;
     Calibration result_;
 };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <random>
+#include <string>
 
 #include "log_problem.hpp"
 #include "refit/calibration.hpp"
@@ -57,27 +60,60 @@ std::vector<double> listed(const Eigen::MatrixXd& matrix) {
     return values;
 }
 
+Eigen::MatrixXd inverse(const Eigen::MatrixXd& normal) {
+    return normal.ldlt().solve(Eigen::MatrixXd::Identity(normal.rows(), normal.cols()));
+}
+
+/// Residuals of each configuration: a model on a GPU in a pair of layouts.
+std::vector<std::vector<Eigen::Index>> configurations(const LogProblem& problem, std::span<const TimedRefit> refits) {
+    std::map<std::array<std::string, 3>, std::vector<Eigen::Index>> rows;
+    for (std::size_t i = 0; i < problem.rows().size(); ++i) {
+        const auto& refit = refits[problem.rows()[i]];
+        rows[{refit.model, refit.gpu, refit.layouts.empty() ? refit.ids.front() : refit.layouts}].push_back(
+            static_cast<Eigen::Index>(i));
+    }
+    std::vector<std::vector<Eigen::Index>> all;
+    for (auto& [configuration, its] : rows) {
+        all.push_back(std::move(its));
+    }
+    return all;
+}
+
+/// One standard deviation of each parameter without the configuration that tells it most.
+std::vector<double> spreads_of(const LogProblem& problem,
+                               const Eigen::MatrixXd& slopes,
+                               std::span<const TimedRefit> refits) {
+    const Eigen::MatrixXd normal = slopes.transpose() * slopes;
+    Eigen::ArrayXd variance = inverse(normal).diagonal();
+    for (const auto& rows : configurations(problem, refits)) {
+        const Eigen::MatrixXd its = slopes(rows, Eigen::all);
+        variance = variance.max(inverse(normal - its.transpose() * its).diagonal().array());
+    }
+    const Eigen::ArrayXd spreads = variance.sqrt();
+    return {spreads.begin(), spreads.end()};
+}
+
 /// The covariance C = (J^T J)^-1, and of its diagonal the part that each residual brings: C = C J^T J C, so
 /// C_kk is the sum of (C J^T)_ki^2 over the residuals i.
-void describe(LogProblem& problem, const Eigen::VectorXd& point, std::size_t refits, Fit& fit) {
+void describe(LogProblem& problem, const Eigen::VectorXd& point, std::span<const TimedRefit> refits, Fit& fit) {
     const auto slopes = problem.slopes(point);
     const Eigen::MatrixXd normal = slopes.transpose() * slopes;
-    const Eigen::MatrixXd covariance =
-        normal.ldlt().solve(Eigen::MatrixXd::Identity(normal.rows(), normal.cols()));
+    const Eigen::MatrixXd covariance = inverse(normal);
     const Eigen::MatrixXd gains = slopes * covariance;
     const auto count = problem.parameters();
-    Eigen::MatrixXd shares = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(refits) + count, count);
+    Eigen::MatrixXd shares = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(refits.size()) + count, count);
     const auto& rows = problem.rows();
     for (Eigen::Index i = 0; i < gains.rows(); ++i) {
         const auto at = static_cast<std::size_t>(i);
         const auto row = at < rows.size() ? static_cast<Eigen::Index>(rows[at])
-                                          : i - static_cast<Eigen::Index>(rows.size() - refits);
+                                          : i - static_cast<Eigen::Index>(rows.size() - refits.size());
         for (Eigen::Index k = 0; k < count; ++k) {
             shares(row, k) = gains(i, k) * gains(i, k) / covariance(k, k);
         }
     }
     fit.covariance = listed(covariance);
     fit.shares = listed(shares);
+    fit.spreads = spreads_of(problem, slopes, refits);
 }
 
 /// Whether a constant takes part in a reading.
@@ -155,7 +191,7 @@ Fit fit_constants(std::span<const TimedRefit> refits,
         fit.values.push_back(std::exp(value));
     }
     fit.cost = problem.cost(point);
-    describe(problem, point, refits.size(), fit);
+    describe(problem, point, refits, fit);
     return fit;
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <set>
-#include <string>
 
 #include "log_problem.hpp"
 #include "refit/calibration.hpp"
@@ -75,28 +72,13 @@ FitInterval profile_interval(std::span<const TimedRefit> refits,
     return interval;
 }
 
-bool is_told_by_one(const Constant& constant, std::span<const TimedRefit> refits) {
-    const auto is_named = [&](const std::string& id) {
-        return std::ranges::find(constant.identified_by, id) != constant.identified_by.end();
-    };
-    std::set<std::array<std::string, 3>> configurations;
-    for (const auto& refit : refits) {
-        if (std::ranges::any_of(refit.ids, is_named)) {
-            configurations.insert({refit.model, refit.gpu, refit.layouts.empty() ? refit.ids.front() : refit.layouts});
-        }
-    }
-    return constant.kind == "fitted" && configurations.size() == 1;
-}
-
 EngineConstants constants_with(EngineConstants constants,
                                std::span<const FitParameter> parameters,
-                               std::span<const TimedRefit> refits,
                                const Fit& fit) {
     constants.correlations.clear();
     for (std::size_t a = 0; a < parameters.size(); ++a) {
         auto& constant = constants.*parameters[a].member;
-        const auto spread = is_told_by_one(constant, refits) ? parameters[a].prior.spread
-                                                             : std::exp(std::sqrt(fit.variance(a, a)));
+        const auto spread = std::exp(fit.spreads[a]);
         constant.value = fit.values[a];
         constant.low = constant.value / spread;
         constant.high = constant.value * spread;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refit/left_out.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "refit/validate.hpp"
@@ -23,10 +24,12 @@ EngineConstants refitted(std::span<const TimedRefit> refits,
                          const EngineConstants& constants,
                          const FitOptions& options) {
     const auto parameters = fit_parameters(constants, options.reading);
+    auto estimated = options;
+    estimated.row_error = estimated_row_error(refits, weights, parameters, options);
     auto result =
-        constants_with(constants, parameters, refits, fit_constants(refits, weights, parameters, options));
+        constants_with(constants, parameters, fit_constants(refits, weights, parameters, estimated));
     for (const auto& reading : readings_with_constants()) {
-        auto other = options;
+        auto other = estimated;
         other.reading = reading;
         const auto its = fit_parameters(constants, other.reading);
         const auto fit = fit_constants(refits, weights, its, other);
@@ -86,10 +89,15 @@ bool is_covered(const TimedRefit& refit, const LeftOut& prediction) {
     return prediction.low <= refit.high && refit.low <= prediction.high;
 }
 
-double model_error_of(std::span<const TimedRefit> refits, std::vector<EngineConstants> without) {
+double model_error_of(std::span<const TimedRefit> refits,
+                      std::vector<EngineConstants> without,
+                      double row_error) {
     constexpr double kStep = 0.005;
-    constexpr int kSteps = 40;
     constexpr double kMost = 0.9;
+    const auto most = std::max(1, static_cast<int>(std::ceil(row_error / kStep)));
+    if (refits.size() < kFewestForCoverage) {
+        return kStep * most;
+    }
     const auto coverage = [&](double error) {
         double covered = 0.0;
         double weight = 0.0;
@@ -104,7 +112,7 @@ double model_error_of(std::span<const TimedRefit> refits, std::vector<EngineCons
         return covered / weight;
     };
     int step = 1;
-    while (step < kSteps && coverage(kStep * (step + 1)) <= kMost) {
+    while (step < most && coverage(kStep * (step + 1)) <= kMost) {
         ++step;
     }
     return kStep * step;

@@ -10,14 +10,15 @@ namespace {
 /// Of central differences, in logarithms: wide enough for rounding, narrow enough for kinks.
 constexpr double kDifference = 1e-5;
 
-double half_range(const TimedRefit& refit) {
-    return std::log(refit.high / refit.low) / 2.0;
-}
-
 }  // namespace
 
 double log_middle(const TimedRefit& refit) {
     return std::log(refit.low.value() * refit.high.value()) / 2.0;
+}
+
+double range_variance(const TimedRefit& refit) {
+    const auto half = std::log(refit.high / refit.low) / 2.0;
+    return half * half / 3.0;
 }
 
 LogProblem::LogProblem(std::span<const TimedRefit> refits,
@@ -30,12 +31,11 @@ LogProblem::LogProblem(std::span<const TimedRefit> refits,
     }
     for (std::size_t i = 0; i < refits.size(); ++i) {
         if (weights[i] > 0.0) {
-            const auto half = half_range(refits[i]);
             rows_.push_back(i);
             settings_.push_back(refits[i].setting);
             middles_.push_back(log_middle(refits[i]));
             scales_.push_back(
-                std::sqrt(weights[i] / (options.row_error * options.row_error + half * half / 3.0)));
+                std::sqrt(weights[i] / (options.row_error * options.row_error + range_variance(refits[i]))));
         }
     }
     const auto count = static_cast<Eigen::Index>(parameters.size());
