@@ -10,9 +10,6 @@
 namespace refit {
 namespace {
 
-/// Fewer starts than for constants that ship: from the priors' middle the same minimum is found.
-constexpr std::uint32_t kStarts = 2;
-
 /// The refits of one engine file, and for each the constants without it.
 struct EngineFits {
     std::vector<TimedRefit> refits;
@@ -24,13 +21,10 @@ std::map<std::string, EngineFits> fits_of(std::span<const TimedRefit> fitted) {
     for (const auto& refit : fitted) {
         fits[refit.constants_of].refits.push_back(refit);
     }
-    FitOptions options;
-    options.starts = kStarts;
-    options.finest_step = 1e-4;
     for (auto& [name, engine] : fits) {
         const auto& constants = engine.refits.front().setting.constants;
         if (!fit_parameters(constants).empty()) {
-            engine.without = refitted_without_each(engine.refits, constants, options);
+            engine.without = refitted_without_each(engine.refits, constants);
         }
     }
     return fits;

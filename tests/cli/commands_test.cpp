@@ -193,7 +193,7 @@ TEST(Compare, SaysWhatAnotherEngineDoesOneAfterAnother) {
     const auto text = run_refit({"compare", "deepseek-v3-h100", "--engine", "miles"}).out;
     EXPECT_NE(text.find("Reshard, which miles does not have, would be"), std::string::npos) << text;
     EXPECT_NE(text.find("each pack gathered, sent and\nloaded before the next"), std::string::npos) << text;
-    EXPECT_NE(text.find(" + broadcast 28.3 + loading "), std::string::npos) << text;
+    EXPECT_NE(text.find(" + broadcast 29.6 + loading "), std::string::npos) << text;
     EXPECT_EQ(text.find(" hides "), std::string::npos) << text;
     EXPECT_NE(text.find("reshard, miles (hybrid) ?"), std::string::npos) << text;
     EXPECT_NE(text.find("all weights, direct  "), std::string::npos) << text;

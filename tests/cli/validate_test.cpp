@@ -4,7 +4,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -127,6 +129,39 @@ TEST(Validate, RefusesBadFilesWithEveryPlace) {
     EXPECT_EQ(run_refit({"validate", "--records", "no-such-file.json"}).code, 6);
     EXPECT_EQ(run_refit({"validate", "--record", "x"}).code, 2);
     EXPECT_EQ(run_refit({"validate", "-o", "yaml"}).code, 2);
+}
+
+double median_of(std::vector<double> values) {
+    std::ranges::sort(values);
+    return (values.at(values.size() / 2) + values.at((values.size() - 1) / 2)) / 2.0;
+}
+
+TEST(Validate, LeftOutRangesOfNemoRlAreAsNarrowAsPromised) {
+    // Issue targets: 80 % ranges that cover 75 to 90 %, of a median half-width of 15 % on H100 and 25 % on GB200.
+    std::map<std::string, std::string> gpus;
+    for (const auto& record :
+         Json::parse(file_text(std::string{REFIT_SOURCE_DIR} + "/data/published/timings.json")).at("records")) {
+        gpus[record.at("id")] = record.at("hardware").value("gpu", "");
+    }
+    std::map<std::string, std::vector<double>> widths;
+    double rows = 0.0;
+    double covered = 0.0;
+    for (const auto& row : Json::parse(run_refit({"validate", "-o", "json"}).out).at("records")) {
+        if (!row.contains("left_out_seconds") || !row.at("engine").get<std::string>().starts_with("nemo-rl")) {
+            continue;
+        }
+        const auto low = row.at("left_out_low").get<double>();
+        const auto high = row.at("left_out_high").get<double>();
+        widths[gpus.at(row.at("id"))].push_back((high - low) / row.at("left_out_seconds").get<double>() / 2.0);
+        rows += 1.0;
+        covered += low <= row.at("published_seconds_max") && row.at("published_seconds_min") <= high ? 1.0 : 0.0;
+    }
+    EXPECT_GE(widths["H100"].size(), 18U);
+    EXPECT_LE(median_of(widths["H100"]), 0.15);
+    EXPECT_GE(widths["GB200"].size(), 9U);
+    EXPECT_LE(median_of(widths["GB200"]), 0.25);
+    EXPECT_GE(covered / rows, 0.75);
+    EXPECT_LE(covered / rows, 0.90);
 }
 
 TEST(Validate, IsWhatTheReadmeAndTheDocumentShow) {

@@ -216,7 +216,7 @@ TEST(Window, ASmallOneTellsInItsResultBarWhatFits) {
         window.settle();
         const auto room = bar->contentsRect();
         EXPECT_LE(bar->fontMetrics().boundingRect(QRect{0, 0, room.width(), 10000}, Qt::TextWordWrap, bar->text()).height(), room.height()) << bar->text().toStdString();
-        EXPECT_TRUE(bar->text().contains(QStringLiteral("2.86 s")) && bar->text().contains(QStringLiteral("(4.9x)"))) << bar->text().toStdString();
+        EXPECT_TRUE(bar->text().contains(QStringLiteral("2.81 s")) && bar->text().contains(QStringLiteral("(5.0x)"))) << bar->text().toStdString();
         EXPECT_EQ(bar->text() == window->result(), size.width() == 1440);
         EXPECT_EQ(bar->toolTip(), window->result());
     }

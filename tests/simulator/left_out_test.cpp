@@ -22,7 +22,7 @@ std::vector<TimedRefit> refits_of(const std::vector<double>& times) {
 
 EngineConstants constants() {
     EngineConstants result;
-    result.fixed_cost = {1.0, 1.0, 1.0, "s", "s", "fitted", {}, ConstantPrior{1.0, 1e6, "wide"}, ConstantBounds{1e-6, 1e6}};
+    result.fixed_cost = {1.0, 1.0, 1.0, "s", "s", "fitted", {}, ConstantPrior{1.0, 1e30, "wide"}, ConstantBounds{1e-6, 1e6}};
     return result;
 }
 

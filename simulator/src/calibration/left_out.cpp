@@ -57,9 +57,13 @@ LeftOut predict_with(std::span<const TimedRefit> refits,
 std::vector<EngineConstants> refitted_without_each(std::span<const TimedRefit> refits,
                                                    const EngineConstants& constants,
                                                    const FitOptions& options) {
+    // Fewer starts than for constants that ship: from the priors' middle the same minimum is found.
+    auto fewer = options;
+    fewer.starts = std::min(options.starts, 2U);
+    fewer.finest_step = std::max(options.finest_step, 1e-4);
     std::vector<EngineConstants> all;
     for (std::size_t i = 0; i < refits.size(); ++i) {
-        all.push_back(refitted(refits, without(refits, std::span{&i, 1}), constants, options));
+        all.push_back(refitted(refits, without(refits, std::span{&i, 1}), constants, fewer));
     }
     return all;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -57,9 +58,10 @@ double estimated_row_error(std::span<const TimedRefit> refits,
                            std::span<const FitParameter> parameters,
                            const FitOptions& options) {
     constexpr int kRounds = 20;
-    constexpr double kStable = 1e-3;
+    constexpr double kStable = 3e-3;
     auto with = options;
     with.starts = 1;
+    with.finest_step = std::max(options.finest_step, 1e-3);
     for (int round = 0; round < kRounds; ++round) {
         const auto fit = fit_constants(refits, weights, parameters, with);
         double degrees = 0.0;
