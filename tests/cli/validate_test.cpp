@@ -17,6 +17,7 @@ namespace refit::testing_cli {
 namespace {
 
 using Json = nlohmann::json;
+using namespace nlohmann::literals;
 
 /// A file of records that is removed again.
 class Records {
@@ -58,7 +59,10 @@ TEST(Validate, ShowsEveryRecordWithin100Columns) {
     }
     const auto published = Json::parse(file_text(std::string{REFIT_SOURCE_DIR} + "/data/published/timings.json"));
     for (const auto& record : published.at("records")) {
-        EXPECT_NE(outcome.out.find(record.at("id").get<std::string>()), std::string::npos) << record.at("id");
+        // Ids too long for their column end in two dots.
+        const auto id = record.at("id").get<std::string>();
+        const auto shown = id.size() > 28 ? id.substr(0, 26) + ".." : id;
+        EXPECT_NE(outcome.out.find(shown), std::string::npos) << id;
     }
     EXPECT_NE(outcome.out.find("by the closed form"), std::string::npos);
     const auto summary = Json::parse(run_refit({"validate", "-o", "json"}).out).at("summary");
@@ -140,7 +144,7 @@ TEST(Validate, LeftOutRangesOfNemoRlAreAsNarrowAsPromised) {
     std::map<std::string, std::string> gpus;
     const auto published = Json::parse(file_text(std::string{REFIT_SOURCE_DIR} + "/data/published/timings.json"));
     for (const auto& record : published.at("records")) {
-        gpus[record.at("id")] = record.at("hardware").value("gpu", "");
+        gpus[record.at("id")] = record.value("/hardware/gpu"_json_pointer, "");
     }
     std::map<std::string, std::vector<double>> widths;
     double rows = 0.0;
