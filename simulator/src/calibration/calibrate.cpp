@@ -122,7 +122,7 @@ private:
             auto& error = result_.constants.model_error;
             error.value = error.low = error.high = model_error_of(refits_, without, result_.row_error);
             error.source = options_.source +
-                           (refits_.size() < kFewestForCoverage
+                           (error.value >= result_.row_error
                                 ? ": what they are off by, 12 % counting as four of them"
                                 : ": the largest step of 0.005 with which the 80 % ranges of refits left out "
                                   "hold at most 90 % of them");
