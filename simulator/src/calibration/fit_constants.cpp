@@ -40,7 +40,7 @@ Eigen::VectorXd best_point(LogProblem& problem, const FitOptions& options) {
         for (Eigen::Index k = 0; k < from.size(); ++k) {
             from[k] += problem.spread()[k] * draws.normal();
         }
-        auto point = descend(problem, std::move(from), options.finest_step);
+        auto point = descend(problem, from, options.finest_step);
         const auto there = problem.cost(point);
         if (there < cost) {
             cost = there;
@@ -73,6 +73,7 @@ std::vector<std::vector<Eigen::Index>> configurations(const LogProblem& problem,
             static_cast<Eigen::Index>(i));
     }
     std::vector<std::vector<Eigen::Index>> all;
+    all.reserve(rows.size());
     for (auto& [configuration, its] : rows) {
         all.push_back(std::move(its));
     }

@@ -39,7 +39,7 @@ private:
         held.pin(parameter_, value);
         auto start = best_;
         start[parameter_] = value;
-        return held.cost(descend(held, std::move(start), std::max(options_.finest_step, 1e-4)));
+        return held.cost(descend(held, start, std::max(options_.finest_step, 1e-4)));
     }
 
     LogProblem problem_;

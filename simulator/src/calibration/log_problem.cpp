@@ -180,8 +180,8 @@ Eigen::VectorXd polish(LogProblem& problem, Eigen::VectorXd point, double finest
 
 }  // namespace
 
-Eigen::VectorXd descend(LogProblem& problem, Eigen::VectorXd start, double finest_step) {
-    auto point = levenberg(problem, problem.inside(std::move(start)));
+Eigen::VectorXd descend(LogProblem& problem, const Eigen::VectorXd& start, double finest_step) {
+    auto point = levenberg(problem, problem.inside(start));
     point = polish(problem, std::move(point), finest_step);
     return levenberg(problem, std::move(point));
 }

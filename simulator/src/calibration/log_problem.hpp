@@ -53,6 +53,6 @@ private:
 };
 
 /// The least cost that Levenberg-Marquardt and a search along single directions reach from `start`.
-[[nodiscard]] Eigen::VectorXd descend(LogProblem& problem, Eigen::VectorXd start, double finest_step);
+[[nodiscard]] Eigen::VectorXd descend(LogProblem& problem, const Eigen::VectorXd& start, double finest_step);
 
 }  // namespace refit
