@@ -50,6 +50,8 @@ struct Fit {
     /// One standard deviation of each parameter's logarithm, were there no refit of the configuration (model,
     /// GPU and pair of layouts) that tells it most: its prior's where one configuration alone tells it.
     std::vector<double> spreads;
+    /// Of each refit the logarithm of prediction over `log_middle`; 0 where it has no weight.
+    std::vector<double> misses;
     [[nodiscard]] double variance(std::size_t a, std::size_t b) const {
         return covariance[a * values.size() + b];
     }

@@ -115,6 +115,11 @@ void describe(LogProblem& problem, const Eigen::VectorXd& point, std::span<const
     fit.covariance = listed(covariance);
     fit.shares = listed(shares);
     fit.spreads = spreads_of(problem, slopes, refits);
+    fit.misses.assign(refits.size(), 0.0);
+    const auto misses = problem.misses(point);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        fit.misses[rows[i]] = misses[static_cast<Eigen::Index>(i)];
+    }
 }
 
 /// Whether a constant takes part in a reading.

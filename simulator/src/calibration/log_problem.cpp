@@ -51,9 +51,9 @@ LogProblem::LogProblem(std::span<const TimedRefit> refits,
     }
 }
 
-Eigen::VectorXd LogProblem::residuals(const Eigen::VectorXd& point) {
+Eigen::VectorXd LogProblem::misses(const Eigen::VectorXd& point) {
     const auto rows = static_cast<Eigen::Index>(rows_.size());
-    Eigen::VectorXd result(rows + parameters());
+    Eigen::VectorXd result(rows);
     const Eigen::VectorXd values = point.array().exp();
     for (Eigen::Index i = 0; i < rows; ++i) {
         const auto at = static_cast<std::size_t>(i);
@@ -62,8 +62,15 @@ Eigen::VectorXd LogProblem::residuals(const Eigen::VectorXd& point) {
             (setting.constants.*parameters_[static_cast<std::size_t>(k)].member).value = values[k];
         }
         const auto seconds = estimate_total(refits_[rows_[at]].loads, setting, reading_);
-        result[i] = (std::log(seconds.value()) - middles_[at]) * scales_[at];
+        result[i] = std::log(seconds.value()) - middles_[at];
     }
+    return result;
+}
+
+Eigen::VectorXd LogProblem::residuals(const Eigen::VectorXd& point) {
+    const auto rows = static_cast<Eigen::Index>(rows_.size());
+    Eigen::VectorXd result(rows + parameters());
+    result.head(rows) = misses(point).cwiseProduct(Eigen::VectorXd::Map(scales_.data(), rows));
     result.tail(parameters()) = (point - prior_).cwiseQuotient(spread_);
     return result;
 }

@@ -21,6 +21,8 @@ public:
     [[nodiscard]] Eigen::Index parameters() const noexcept { return low_.size(); }
     /// One for each refit with a weight, then one for each prior.
     [[nodiscard]] Eigen::VectorXd residuals(const Eigen::VectorXd& point);
+    /// Of each refit with a weight, the logarithm of prediction over the middle of what was timed.
+    [[nodiscard]] Eigen::VectorXd misses(const Eigen::VectorXd& point);
     [[nodiscard]] double cost(const Eigen::VectorXd& point) { return residuals(point).squaredNorm(); }
     /// By central differences, from inside the bounds.
     [[nodiscard]] Eigen::MatrixXd slopes(const Eigen::VectorXd& point);

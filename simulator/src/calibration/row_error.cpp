@@ -1,41 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "refit/calibration.hpp"
-#include "refit/engine_constants.hpp"
 
 namespace refit {
 namespace {
 
-/// What a fit leaves of one refit.
-struct Miss {
-    double squared = 0.0;  ///< Of the logarithm of prediction over the middle of what was timed.
-    double range = 0.0;    ///< Variance of the published range.
-    double weight = 0.0;
-};
-
-std::vector<Miss> misses_of(std::span<const TimedRefit> refits,
-                            std::span<const double> weights,
-                            std::span<const FitParameter> parameters,
-                            const Fit& fit,
-                            const Reading& reading) {
-    std::vector<Miss> misses;
-    for (std::size_t i = 0; i < refits.size(); ++i) {
-        auto setting = refits[i].setting;
-        for (std::size_t k = 0; k < parameters.size(); ++k) {
-            (setting.constants.*parameters[k].member).value = fit.values[k];
-        }
-        const auto seconds = estimate_total(refits[i].loads, setting, reading);
-        const auto miss = std::log(seconds.value()) - log_middle(refits[i]);
-        misses.push_back({miss * miss, range_variance(refits[i]), weights[i]});
-    }
-    return misses;
-}
-
-/// The error with which the misses are as large as `degrees` free ones are on average.
-double balancing_error(std::span<const Miss> misses, double degrees, const FitOptions& options) {
+/// The error with which a fit's misses are as large as `degrees` free ones are on average.
+double balancing_error(std::span<const TimedRefit> refits,
+                       std::span<const double> weights,
+                       const Fit& fit,
+                       double degrees,
+                       const FitOptions& options) {
     constexpr int kHalvings = 40;
     double low = 1e-4;
     double high = 10.0;
@@ -43,8 +20,8 @@ double balancing_error(std::span<const Miss> misses, double degrees, const FitOp
         const auto error = std::sqrt(low * high);
         const auto expected = options.row_error / error;
         double sum = options.row_error_worth * expected * expected;
-        for (const auto& miss : misses) {
-            sum += miss.weight * miss.squared / (error * error + miss.range);
+        for (std::size_t k = 0; k < refits.size(); ++k) {
+            sum += weights[k] * fit.misses[k] * fit.misses[k] / (error * error + range_variance(refits[k]));
         }
         (sum > degrees + options.row_error_worth ? low : high) = error;
     }
@@ -71,8 +48,7 @@ double estimated_row_error(std::span<const TimedRefit> refits,
                 degrees -= fit.share(i, k);
             }
         }
-        const auto error =
-            balancing_error(misses_of(refits, weights, parameters, fit, options.reading), degrees, options);
+        const auto error = balancing_error(refits, weights, fit, degrees, options);
         const bool is_stable = std::abs(error / with.row_error - 1.0) < kStable;
         with.row_error = error;
         if (is_stable) {
